@@ -1,0 +1,402 @@
+#include "client/cli/cli.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/algorithm/container.h"
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "client/cli/commands.h"
+#include "client/cli/error_text.h"
+#include "client/cli/output_file.h"
+#include "packhouse/spec.h"
+
+namespace packhouse {
+namespace {
+
+using Command = absl::Status (*)(const CommandOptions&, std::ostream&);
+
+constexpr int kExitOk = 0;
+constexpr int kExitFailed = 1;
+constexpr int kExitBadInput = 2;
+
+constexpr char kPackingGroup[] = "Packing";
+constexpr char kServerGroup[] = "Server";
+constexpr char kHidden[] = "";
+
+// Options of the blueprint that this build does not have. They are known so
+// that they can be refused by name.
+constexpr const char* kNotBuilt[] = {"--seed", "--effort", "--max-displacement",
+                                     "--budget"};
+
+// For options that mean something else when they are left out than when their
+// value is empty.
+std::string CheckNotEmpty(const std::string& text) {
+  return text.empty() ? "the value is empty" : "";
+}
+
+// An option whose value is a whole number in decimal digits, in the range of
+// its type unless a narrower one is given. CLI11's own conversion would take
+// 010 for 8. What the number may mean is for the library to say.
+template <typename Integer>
+CLI::Option* AddInteger(CLI::App* app, const char* name, Integer* value,
+                        const std::string& description,
+                        Integer min = std::numeric_limits<Integer>::min(),
+                        Integer max = std::numeric_limits<Integer>::max()) {
+  return app
+      ->add_option_function<std::string>(
+          name,
+          [=](const std::string& text) {
+            if (!absl::SimpleAtoi(text, value) || *value < min ||
+                *value > max) {
+              throw CLI::ValidationError(
+                  name,
+                  absl::StrCat(Quoted(text), " is not a whole number from ",
+                               min, " to ", max));
+            }
+          },
+          description)
+      ->type_name("N");
+}
+
+// An option of the blueprint of which this build has one value, the default.
+void AddOnlyError(CLI::App* app, const char* name,
+                  const std::string& description) {
+  app->add_option_function<std::string>(
+         name,
+         [name](const std::string& text) {
+           if (text != "error") {
+             throw CLI::ValidationError(
+                 name,
+                 absl::StrCat(Quoted(text), ": this build has only \"error\""));
+           }
+         },
+         description)
+      ->type_name("error")
+      ->group(kPackingGroup);
+}
+
+constexpr char kLengthsText[] =
+    "Sequence lengths in tokens: one integer a line (- is\n"
+    "standard input), .npy, or JSON Lines; .gz of these too";
+
+constexpr char kPlanLengthsText[] =
+    "Sequence lengths in tokens: one integer a line (- is\n"
+    "standard input), .npy, JSON Lines, or a histogram in\n"
+    ".hist.csv (length,count); .gz of these too";
+
+void AddLengths(CLI::App* app, CommandOptions* options, const char* text) {
+  app->add_option("LENGTHS", options->lengths_path, text)
+      ->type_name("")
+      ->required();
+  app->add_option("--field", options->field,
+                  "LENGTHS is JSON Lines; NAME is the key of the length")
+      ->check(&CheckNotEmpty)
+      ->type_name("NAME");
+}
+
+void AddSpec(CLI::App* app, CommandOptions* options) {
+  PackSpec* spec = &options->spec;
+  AddInteger(app, "--capacity", &spec->capacity_tokens,
+             "Tokens that a pack holds")
+      ->required()
+      ->group(kPackingGroup);
+  app->add_option(
+         "--algorithm", spec->algorithm,
+         absl::StrCat("Packing rule: ", absl::StrJoin(AlgorithmNames(), ", "),
+                      " (default ", spec->algorithm, ")"))
+      ->type_name("NAME")
+      ->group(kPackingGroup);
+  AddInteger(app, "--window", &spec->window_sequences,
+             absl::StrCat("Sequences looked at together (default ",
+                          spec->window_sequences, ")"))
+      ->group(kPackingGroup)
+      ->each([options](const std::string&) { options->window_given = true; });
+  AddInteger(app, "--max-sequences", &spec->max_sequences_per_pack,
+             "Sequences that a pack may hold (default 0, no limit)")
+      ->group(kPackingGroup);
+  AddInteger(app, "--alignment", &spec->sequence_alignment,
+             "Round each sequence up to a multiple of N tokens\n"
+             "(default 1)")
+      ->group(kPackingGroup);
+  AddOnlyError(app, "--overlong",
+               "A sequence over the capacity is an error, the default\n"
+               "and all that this build has");
+  AddOnlyError(app, "--empty", "A sequence of no tokens: likewise");
+  for (const char* name : kNotBuilt) {
+    app->add_option_function<std::string>(
+           name,
+           [name](const std::string&) {
+             throw CLI::ValidationError(name, "this build does not have it");
+           })
+        ->group(kHidden);
+  }
+}
+
+void AddStreams(CLI::App* app, CommandOptions* options) {
+  AddInteger(app, "--streams", &options->streams,
+             absl::StrCat("Concurrent streams, 1 to ", kMaxStreams,
+                          " (default 1);\n"
+                          "sequence i belongs to stream i mod N"),
+             uint64_t{1}, kMaxStreams);
+}
+
+void AddJson(CLI::App* app, CommandOptions* options) {
+  app->add_flag("--json", options->json, "Print one JSON object");
+}
+
+void AddOutput(CLI::App* app, CommandOptions* options) {
+  app->add_option("--packs", options->packs_path,
+                  "Write the packs here as JSON Lines; - is standard\n"
+                  "output, which then has no report")
+      ->check(&CheckNotEmpty)
+      ->type_name("FILE");
+  AddJson(app, options);
+}
+
+void AddServer(CLI::App* app, CommandOptions* options) {
+  app->add_option("--target", options->client.target,
+                  "Address of packhoused: unix:PATH or HOST:PORT")
+      ->type_name("ADDR")
+      ->required()
+      ->check(&CheckNotEmpty)
+      ->group(kServerGroup);
+  app->add_option_function<std::string>(
+         "--wait-limit",
+         [options](const std::string& text) {
+           double seconds = 0;
+           if (!absl::SimpleAtod(text, &seconds) || !std::isfinite(seconds) ||
+               seconds <= 0) {
+             throw CLI::ValidationError(
+                 "--wait-limit",
+                 absl::StrCat(Quoted(text), " is not a time over 0 seconds"));
+           }
+           options->client.wait_limit = absl::Seconds(seconds);
+         },
+         absl::StrCat("Give up when one answer takes longer (default ",
+                      absl::ToInt64Seconds(options->client.wait_limit), ")"))
+      ->type_name("SECONDS")
+      ->group(kServerGroup);
+}
+
+void AddBatch(CLI::App* app, CommandOptions* options) {
+  AddInteger(app, "--batch", &options->client.batch_sequences,
+             absl::StrCat("Sequences a message (default ",
+                          options->client.batch_sequences,
+                          "); the packs are\nthe same for any"))
+      ->group(kServerGroup);
+}
+
+// CLI11's help with a usage line that says what a command cannot do without.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() {
+    column_width(24);
+    label("REQUIRED", "");
+    label("Positionals", "Arguments");
+  }
+
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    return absl::StrReplaceAll(CLI::Formatter::make_help(app, name, mode),
+                               {{"\n\n\n", "\n\n"}});
+  }
+
+  std::string make_usage(const CLI::App* app, std::string) const override {
+    std::string usage = "\nUsage: packhouse";
+    if (app->get_parent() == nullptr) return usage + " COMMAND ...\n";
+    absl::StrAppend(&usage, " ", app->get_name());
+    for (const CLI::Option* option : app->get_options()) {
+      if (!option->get_required()) continue;
+      absl::StrAppend(&usage, " ", option->get_name());
+      if (option->nonpositional()) {
+        absl::StrAppend(&usage, " ", option->get_type_name());
+      }
+    }
+    return usage + " [options]\n";
+  }
+};
+
+// The commands of the program, and where their options go.
+struct Program {
+  CLI::App app{
+      "Packs sequences of different lengths into packs of a fixed capacity.",
+      "packhouse"};
+  CommandOptions options;
+  std::map<const CLI::App*, Command> commands;
+};
+
+CLI::App* AddCommand(Program* program, const char* name, Command command,
+                     const char* description, const char* footer) {
+  CLI::App* app = program->app.add_subcommand(name, description);
+  app->group("Commands");
+  app->footer(footer);
+  program->commands[app] = command;
+  return app;
+}
+
+void AddPlan(Program* program) {
+  CLI::App* app = AddCommand(
+      program, "plan", &RunPlan, "Pack a list in this process, no server",
+      "A histogram has no order of arrival: it is packed as one window.\n"
+      "\n"
+      "Example:\n"
+      "  packhouse plan lengths.txt --capacity 4096 --packs packs.jsonl");
+  AddLengths(app, &program->options, kPlanLengthsText);
+  AddOutput(app, &program->options);
+  AddSpec(app, &program->options);
+}
+
+void AddStream(Program* program) {
+  CLI::App* app = AddCommand(
+      program, "stream", &RunStream, "Pack a list through a packhoused",
+      "The packs are those of plan, byte for byte.\n"
+      "\n"
+      "Example:\n"
+      "  packhouse stream lengths.txt --target unix:/run/packhouse.sock \\\n"
+      "      --capacity 4096 --streams 4 --packs packs.jsonl");
+  AddLengths(app, &program->options, kLengthsText);
+  AddOutput(app, &program->options);
+  AddStreams(app, &program->options);
+  AddSpec(app, &program->options);
+  AddServer(app, &program->options);
+  AddBatch(app, &program->options);
+}
+
+void AddVerify(Program* program) {
+  CLI::App* app = AddCommand(
+      program, "verify", &RunVerify, "Prove that packs are right",
+      "Checks that each sequence is in exactly one pack and that no pack is\n"
+      "over a limit; not whether the packing rule was followed.\n"
+      "\n"
+      "Example:\n"
+      "  packhouse verify lengths.txt packs.jsonl --capacity 4096");
+  AddLengths(app, &program->options, kLengthsText);
+  app->add_option("PACKS", program->options.packs_path,
+                  "What plan or stream wrote with --packs")
+      ->type_name("")
+      ->required();
+  AddJson(app, &program->options);
+  AddStreams(app, &program->options);
+  AddSpec(app, &program->options);
+}
+
+void AddHealth(Program* program) {
+  CLI::App* app = AddCommand(
+      program, "health", &RunHealth, "Ask whether a packhoused is serving",
+      "Prints \"serving\" and exits 0, or says why not and exits 1.\n"
+      "\n"
+      "Example:\n"
+      "  packhouse health --target 127.0.0.1:7070 --wait-limit 2");
+  AddServer(app, &program->options);
+}
+
+void AddCommands(Program* program) {
+  CLI::App* app = &program->app;
+  app->formatter(std::make_shared<HelpFormatter>());
+  app->set_version_flag("--version", "packhouse " PACKHOUSE_VERSION,
+                        "Print the version and exit");
+  app->set_help_flag("-h,--help", "Print this help and exit");
+  app->require_subcommand(0, 1);
+  app->footer(
+      "packhouse COMMAND --help says more about a command.\n"
+      "\n"
+      "Exit codes: 0 all is well; 1 a check does not hold, or work that had\n"
+      "started could not be finished; 2 wrong usage or bad input.");
+  AddPlan(program);
+  AddStream(program);
+  AddVerify(program);
+  AddHealth(program);
+}
+
+std::vector<std::string> CommandNames(const Program& program) {
+  std::vector<std::string> names;
+  for (const CLI::App* app : program.app.get_subcommands({})) {
+    names.push_back(app->get_name());
+  }
+  return names;
+}
+
+// What CLI11 cannot check.
+absl::Status CheckOptions(const CommandOptions& options, Command command) {
+  if (command == &RunVerify) {
+    if (options.lengths_path == "-" && options.packs_path == "-") {
+      return absl::InvalidArgumentError(
+          "LENGTHS and PACKS cannot both be standard input");
+    }
+  } else if (options.json && IsStandardOutput(options.packs_path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--packs ", options.packs_path,
+                     " and --json cannot share standard output"));
+  }
+  return absl::OkStatus();
+}
+
+// Parses `args` and runs the command they choose. Throws CLI::Error.
+absl::Status Run(Program* program, std::vector<std::string> args,
+                 std::ostream& out) {
+  const std::vector<std::string> names = CommandNames(*program);
+  if (!args.empty() && !absl::StartsWith(args[0], "-") &&
+      !absl::c_linear_search(names, args[0])) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unknown command ", Quoted(args[0]), "; this build has ",
+                     absl::StrJoin(names, ", ")));
+  }
+  std::reverse(args.begin(), args.end());
+  program->app.parse(std::move(args));
+  const std::vector<CLI::App*> chosen = program->app.get_subcommands();
+  if (chosen.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a command is needed: ", absl::StrJoin(names, ", "),
+                     "; see packhouse --help"));
+  }
+  const Command command = program->commands.at(chosen.front());
+  absl::Status status = CheckOptions(program->options, command);
+  if (!status.ok()) return status;
+  return command(program->options, out);
+}
+
+void PrintError(absl::string_view text, std::ostream& err) {
+  err << "packhouse: " << OneLine(text) << "\n";
+}
+
+int ExitCode(const absl::Status& status) {
+  if (status.ok()) return kExitOk;
+  return absl::IsInvalidArgument(status) ? kExitBadInput : kExitFailed;
+}
+
+}  // namespace
+
+int CliMain(std::vector<std::string> args, std::ostream& out,
+            std::ostream& err) {
+  Program program;
+  AddCommands(&program);
+  absl::Status status;
+  try {
+    status = Run(&program, std::move(args), out);
+  } catch (const CLI::Success& success) {  // help or version was asked for
+    program.app.exit(success, out, err);
+  } catch (const CLI::Error& error) {
+    status = absl::InvalidArgumentError(error.what());
+  }
+  if (!status.ok()) PrintError(status.message(), err);
+  if (!out.flush()) {
+    PrintError("cannot write to standard output", err);
+    return std::max(kExitFailed, ExitCode(status));
+  }
+  return ExitCode(status);
+}
+
+}  // namespace packhouse

@@ -1,0 +1,349 @@
+#include "client/cli/commands.h"
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "client/cli/length_file.h"
+#include "client/cli/output_file.h"
+#include "client/cli/packs_file.h"
+#include "client/cli/report_text.h"
+#include "nlohmann/json.hpp"
+#include "packhouse/histogram.h"
+#include "packhouse/packer.h"
+#include "packhouse/packs.h"
+#include "packhouse/plan_check.h"
+
+namespace packhouse {
+namespace {
+
+// Sequences that one stream gets before the next has its turn.
+constexpr size_t kTurnSequences = 4096;
+
+// Checks what can be checked without the lengths, then reads them.
+absl::StatusOr<LengthInput> ReadInput(const CommandOptions& options) {
+  absl::Status status = ValidateSpec(options.spec);
+  if (!status.ok()) return status;
+  return ReadLengths(options.lengths_path, options.field);
+}
+
+// As ReadInput, for the commands that need an order of arrival. The lengths are
+// checked here, before streams are made of them, so that the error counts the
+// sequences as LENGTHS does.
+absl::StatusOr<LengthList> ReadList(const CommandOptions& options) {
+  absl::StatusOr<LengthInput> input = ReadInput(options);
+  if (!input.ok()) return input.status();
+  LengthList* list = std::get_if<LengthList>(&*input);
+  if (list == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.lengths_path,
+        ": a histogram has no order of arrival, which this command needs"));
+  }
+  absl::Status status = CheckLengths(options.spec, *list, 0);
+  if (!status.ok()) return status;
+  return std::move(*list);
+}
+
+absl::Status CheckPacksPath(const CommandOptions& options) {
+  if (options.packs_path.empty()) return absl::OkStatus();
+  return CheckOutputPath(options.packs_path);
+}
+
+// Deals the list out to streams: sequence i is ordinal i div K of stream
+// i mod K.
+std::vector<LengthList> Deal(LengthList list, uint64_t streams) {
+  std::vector<LengthList> lists(streams);
+  if (streams == 1) {
+    lists[0] = std::move(list);
+    return lists;
+  }
+  for (LengthList& dealt : lists) dealt.reserve(list.size() / streams + 1);
+  size_t stream = 0;
+  for (const uint32_t length : list) {
+    lists[stream].push_back(length);
+    if (++stream == streams) stream = 0;
+  }
+  return lists;
+}
+
+// The packs of some streams, and how long packing took.
+struct PackRun {
+  std::vector<Packs> packs;
+  double seconds = 0;
+};
+
+using Clock = std::chrono::steady_clock;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Names the stream where there are several.
+absl::Status StreamError(const absl::Status& status, size_t stream,
+                         size_t streams) {
+  if (status.ok() || streams == 1) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("stream ", stream, ": ", status.message()));
+}
+
+absl::Status TakeInto(PackStream& stream, Packs* packs) {
+  absl::StatusOr<Packs> taken = stream.Take();
+  if (!taken.ok()) return taken.status();
+  packs->Append(*taken);
+  return absl::OkStatus();
+}
+
+// Gives `stream` its next sequences and takes what is ready.
+absl::Status Turn(PackStream& stream, absl::Span<const uint32_t> lengths,
+                  Packs* packs) {
+  absl::Status status = stream.Add(lengths);
+  return status.ok() ? TakeInto(stream, packs) : status;
+}
+
+absl::Status End(PackStream& stream, Packs* packs) {
+  absl::Status status = stream.End();
+  return status.ok() ? TakeInto(stream, packs) : status;
+}
+
+// Packs each list as a stream of its own, all of them at once, in turns.
+absl::StatusOr<PackRun> PackStreams(Client& client, const PackSpec& spec,
+                                    absl::Span<const LengthList> lists) {
+  const size_t count = lists.size();
+  std::vector<std::unique_ptr<PackStream>> streams;
+  for (size_t k = 0; k < count; ++k) {
+    absl::StatusOr<std::unique_ptr<PackStream>> stream =
+        client.OpenStream(spec);
+    if (!stream.ok()) return StreamError(stream.status(), k, count);
+    streams.push_back(*std::move(stream));
+  }
+  PackRun run;
+  run.packs.resize(count);
+  for (size_t k = 0; k < count; ++k) {
+    run.packs[k].ordinals.reserve(lists[k].size());
+  }
+  const Clock::time_point start = Clock::now();
+  // The first list is the longest.
+  for (size_t at = 0; at < lists[0].size(); at += kTurnSequences) {
+    for (size_t k = 0; k < count && at < lists[k].size(); ++k) {
+      absl::Status status =
+          Turn(*streams[k],
+               absl::MakeConstSpan(lists[k]).subspan(at, kTurnSequences),
+               &run.packs[k]);
+      if (!status.ok()) return StreamError(status, k, count);
+    }
+  }
+  for (size_t k = 0; k < count; ++k) {
+    absl::Status status = End(*streams[k], &run.packs[k]);
+    if (!status.ok()) return StreamError(status, k, count);
+  }
+  run.seconds = SecondsSince(start);
+  return run;
+}
+
+absl::StatusOr<PackReport> SummarizeStreams(absl::Span<const LengthList> lists,
+                                            const PackSpec& spec,
+                                            absl::Span<const Packs> packs) {
+  PackReport sum;
+  for (size_t k = 0; k < lists.size(); ++k) {
+    absl::StatusOr<PackReport> report = Summarize(lists[k], spec, packs[k]);
+    if (!report.ok()) return report;
+    if (k == 0) {
+      sum = *report;
+    } else {
+      sum.Merge(*report);
+    }
+  }
+  return sum;
+}
+
+// Prints the report, unless standard output is taken by the packs.
+void PrintReport(const RunReport& report, const CommandOptions& options,
+                 std::ostream& out) {
+  if (IsStandardOutput(options.packs_path)) return;
+  out << (options.json ? ReportJson(report) : ReportTable(report));
+}
+
+// Writes and prints what a run gave.
+absl::Status Deliver(const CommandOptions& options,
+                     absl::Span<const LengthList> lists, const PackRun& run,
+                     std::ostream& out) {
+  absl::StatusOr<PackReport> figures =
+      SummarizeStreams(lists, options.spec, run.packs);
+  if (!figures.ok()) return figures.status();
+  if (!options.packs_path.empty()) {
+    absl::Status status = WritePacks(options.packs_path, lists, run.packs);
+    if (!status.ok()) return status;
+  }
+  RunReport report;
+  report.spec = options.spec;
+  report.streams = options.streams;
+  report.figures = *figures;
+  report.seconds = run.seconds;
+  PrintReport(report, options, out);
+  return absl::OkStatus();
+}
+
+absl::Status PlanList(const CommandOptions& options, LengthList list,
+                      std::ostream& out) {
+  const Clock::time_point start = Clock::now();
+  absl::StatusOr<Packs> packs = Plan(list, options.spec);
+  if (!packs.ok()) return packs.status();
+  PackRun run;
+  run.seconds = SecondsSince(start);
+  run.packs.push_back(*std::move(packs));
+  return Deliver(options, absl::MakeConstSpan(&list, 1), run, out);
+}
+
+absl::Status PlanOfHistogram(const CommandOptions& options,
+                             const LengthHistogram& histogram,
+                             std::ostream& out) {
+  const Clock::time_point start = Clock::now();
+  absl::StatusOr<HistogramPlan> plan = PlanHistogram(histogram, options.spec);
+  if (!plan.ok()) return plan.status();
+  const double seconds = SecondsSince(start);
+  RunReport report;
+  report.spec = options.spec;
+  report.figures = plan->report;
+  report.ordered = false;
+  report.seconds = seconds;
+  const uint64_t sequences = plan->report.sequences;
+  if (!options.window_given) {
+    report.spec.window_sequences = static_cast<int64_t>(sequences);
+  } else if (static_cast<uint64_t>(options.spec.window_sequences) < sequences) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.lengths_path,
+        ": a histogram has no order of arrival, so the "
+        "window must hold all of its ",
+        sequences, " sequences; --window is ", options.spec.window_sequences));
+  }
+  if (!options.packs_path.empty()) {
+    absl::Status status = WriteHistogramPacks(options.packs_path, *plan);
+    if (!status.ok()) return status;
+  }
+  PrintReport(report, options, out);
+  return absl::OkStatus();
+}
+
+// OK if the lengths that PACKS states are those of the list. Ordinals beyond
+// the list have been found by Verify.
+absl::Status CheckStatedLengths(absl::Span<const uint32_t> lengths,
+                                const PackLines& lines) {
+  const std::vector<uint64_t>& ordinals = lines.packs.ordinals;
+  for (size_t pack = 0; pack < lines.packs.size(); ++pack) {
+    for (uint64_t i = lines.packs.offsets[pack];
+         i < lines.packs.offsets[pack + 1]; ++i) {
+      const uint32_t length = lengths[ordinals[i]];
+      if (lines.lengths[i] == length) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("pack ", pack, " (line ", lines.line_numbers[pack],
+                       ") gives sequence ", ordinals[i], " length ",
+                       lines.lengths[i], ", but LENGTHS has ", length));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VerifyStreams(absl::Span<const LengthList> lists,
+                           const PackSpec& spec,
+                           absl::Span<const PackLines> streams) {
+  for (size_t k = 0; k < lists.size(); ++k) {
+    absl::Status status = Verify(lists[k], spec, streams[k].packs);
+    if (status.ok()) status = CheckStatedLengths(lists[k], streams[k]);
+    if (!status.ok()) return StreamError(status, k, lists.size());
+  }
+  return absl::OkStatus();
+}
+
+struct Verdict {
+  absl::Status status;  // FAILED_PRECONDITION says what does not hold
+  uint64_t sequences = 0;
+  uint64_t packs = 0;
+};
+
+// In words a violation is the error's, on the other channel.
+void PrintVerdict(const Verdict& verdict, const CommandOptions& options,
+                  std::ostream& out) {
+  using nlohmann::ordered_json;
+  const bool ok = verdict.status.ok();
+  if (options.json) {
+    ordered_json json;
+    json["ok"] = ok;
+    json["sequences"] = verdict.sequences;
+    json["packs"] = verdict.packs;
+    json["capacity"] = options.spec.capacity_tokens;
+    json["streams"] = options.streams;
+    json["violation"] = nullptr;
+    if (!ok) json["violation"] = std::string(verdict.status.message());
+    // A file's name need not be UTF-8.
+    out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace)
+        << "\n";
+  } else if (ok) {
+    out << "ok: " << Grouped(verdict.packs) << " packs hold each of "
+        << Grouped(verdict.sequences) << " sequences once, none over "
+        << Grouped(options.spec.capacity_tokens) << " tokens\n";
+  }
+}
+
+}  // namespace
+
+absl::Status RunPlan(const CommandOptions& options, std::ostream& out) {
+  absl::Status status = CheckPacksPath(options);
+  if (!status.ok()) return status;
+  absl::StatusOr<LengthInput> input = ReadInput(options);
+  if (!input.ok()) return input.status();
+  if (const auto* histogram = std::get_if<LengthHistogram>(&*input)) {
+    return PlanOfHistogram(options, *histogram, out);
+  }
+  return PlanList(options, std::get<LengthList>(*std::move(input)), out);
+}
+
+absl::Status RunStream(const CommandOptions& options, std::ostream& out) {
+  absl::Status status = CheckPacksPath(options);
+  if (!status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<Client>> client =
+      Client::Create(options.client);
+  if (!client.ok()) return client.status();
+  absl::StatusOr<LengthList> list = ReadList(options);
+  if (!list.ok()) return list.status();
+  const std::vector<LengthList> lists = Deal(*std::move(list), options.streams);
+  absl::StatusOr<PackRun> run = PackStreams(**client, options.spec, lists);
+  if (!run.ok()) return run.status();
+  return Deliver(options, lists, *run, out);
+}
+
+absl::Status RunVerify(const CommandOptions& options, std::ostream& out) {
+  absl::StatusOr<LengthList> list = ReadList(options);
+  if (!list.ok()) return list.status();
+  Verdict verdict;
+  verdict.sequences = list->size();
+  absl::StatusOr<std::vector<PackLines>> streams =
+      ReadPacks(options.packs_path, options.streams);
+  verdict.status = streams.status();
+  if (absl::IsInvalidArgument(verdict.status)) return verdict.status;
+  if (streams.ok()) {
+    const std::vector<LengthList> lists =
+        Deal(*std::move(list), options.streams);
+    verdict.status = VerifyStreams(lists, options.spec, *streams);
+    for (const PackLines& lines : *streams) verdict.packs += lines.packs.size();
+  }
+  PrintVerdict(verdict, options, out);
+  return verdict.status;
+}
+
+absl::Status RunHealth(const CommandOptions& options, std::ostream& out) {
+  absl::StatusOr<std::unique_ptr<Client>> client =
+      Client::Create(options.client);
+  if (!client.ok()) return client.status();
+  absl::Status status = (*client)->CheckHealth();
+  if (status.ok()) out << "serving\n";
+  return status;
+}
+
+}  // namespace packhouse

@@ -1,0 +1,32 @@
+#include "client/cli/error_text.h"
+
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace packhouse {
+namespace {
+
+constexpr size_t kQuotedBytes = 40;
+constexpr size_t kLineBytes = 1900;
+
+}  // namespace
+
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat("\"", absl::CEscape(text.substr(0, kQuotedBytes)), "\"",
+                      text.size() > kQuotedBytes ? "..." : "");
+}
+
+std::string OneLine(absl::string_view text) {
+  std::string line(text.substr(0, kLineBytes));
+  for (char& c : line) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) c = ' ';
+  }
+  if (text.size() > kLineBytes) line += "...";
+  return line;
+}
+
+}  // namespace packhouse

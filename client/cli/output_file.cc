@@ -1,0 +1,132 @@
+#include "client/cli/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace packhouse {
+namespace {
+
+constexpr int kTemporaryNames = 100;
+
+// True if `path` is there and is not a regular file.
+bool IsSpecial(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+// Where the file behind `path` really lies, so that a link stays a link.
+std::string Resolved(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path resolved =
+      std::filesystem::weakly_canonical(path, error);
+  return error ? path : resolved.string();
+}
+
+std::string Folder(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+absl::Status InvalidError(const std::string& name, int error_number) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, ": ", std::strerror(error_number)));
+}
+
+}  // namespace
+
+bool IsStandardOutput(const std::string& path) {
+  return path == "-" || path == "/dev/stdout";
+}
+
+absl::Status CheckOutputPath(const std::string& path) {
+  if (IsStandardOutput(path)) return absl::OkStatus();
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode)) return InvalidError(path, EISDIR);
+    if (access(path.c_str(), W_OK) != 0) return InvalidError(path, errno);
+    if (!S_ISREG(info.st_mode)) return absl::OkStatus();
+  } else if (errno != ENOENT || path.empty()) {
+    return InvalidError(path, errno);
+  }
+  const std::string folder = Folder(Resolved(path));
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    return InvalidError(folder, errno);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
+  if (IsStandardOutput(path) || IsSpecial(path)) {
+    const int fd = IsStandardOutput(path)
+                       ? dup(STDOUT_FILENO)
+                       : open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    OutputFile file(path, "", fd);
+    if (fd < 0) return file.Error(errno);
+    return file;
+  }
+  const std::string target = Resolved(path);
+  std::string temporary;
+  int fd = -1;
+  for (int i = 0; i < kTemporaryNames; ++i) {
+    temporary = absl::StrCat(target, ".", getpid(), ".", i, ".tmp");
+    fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST) break;
+  }
+  if (fd < 0) return OutputFile(target, "", fd).Error(errno);
+  return OutputFile(target, temporary, fd);
+}
+
+OutputFile::OutputFile(std::string path, std::string temporary_path, int fd)
+    : path_(std::move(path)),
+      temporary_path_(std::move(temporary_path)),
+      fd_(fd) {}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_path_(std::exchange(other.temporary_path_, "")),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0) close(fd_);
+  if (!temporary_path_.empty()) unlink(temporary_path_.c_str());
+}
+
+absl::Status OutputFile::Write(absl::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(fd_, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return Error(errno);
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputFile::Commit() {
+  const bool direct = temporary_path_.empty();
+  if (!direct && fsync(fd_) != 0) return Error(errno);
+  if (close(std::exchange(fd_, -1)) != 0) return Error(errno);
+  if (direct) return absl::OkStatus();
+  if (std::rename(temporary_path_.c_str(), path_.c_str()) != 0) {
+    return Error(errno);
+  }
+  temporary_path_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status OutputFile::Error(int error_number) const {
+  return absl::UnknownError(
+      absl::StrCat("cannot write ", path_, ": ", std::strerror(error_number)));
+}
+
+}  // namespace packhouse

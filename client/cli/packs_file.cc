@@ -1,0 +1,304 @@
+#include "client/cli/packs_file.h"
+
+#include <charconv>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+#include "client/cli/error_text.h"
+#include "client/cli/line_reader.h"
+#include "client/cli/output_file.h"
+#include "nlohmann/json.hpp"
+
+namespace packhouse {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 20;
+constexpr uint64_t kMaxLength = std::numeric_limits<uint32_t>::max();
+constexpr size_t kMaxNumberBytes = 20;  // of 2^64 - 1
+
+// Gathers text into large writes. The first error stays: it is returned by
+// Finish, and nothing is written after it.
+class Writer {
+ public:
+  explicit Writer(OutputFile file) : file_(std::move(file)) {
+    buffer_.reserve(kBufferBytes);
+  }
+
+  void Text(absl::string_view text) {
+    if (buffer_.size() + text.size() > kBufferBytes) WriteOut();
+    buffer_.append(text.data(), text.size());
+  }
+
+  void Number(uint64_t number) {
+    char digits[kMaxNumberBytes];
+    const std::to_chars_result end =
+        std::to_chars(digits, digits + sizeof digits, number);
+    Text({digits, static_cast<size_t>(end.ptr - digits)});
+  }
+
+  // `range` separated by commas, `number` of each.
+  template <typename Range, typename Function>
+  void Numbers(const Range& range, const Function& number) {
+    absl::string_view separator = "";
+    for (const auto& item : range) {
+      Text(separator);
+      Number(number(item));
+      separator = ",";
+    }
+  }
+
+  absl::Status Finish() {
+    WriteOut();
+    return status_.ok() ? file_.Commit() : status_;
+  }
+
+ private:
+  void WriteOut() {
+    if (status_.ok()) status_ = file_.Write(buffer_);
+    buffer_.clear();
+  }
+
+  OutputFile file_;
+  std::string buffer_;
+  absl::Status status_;
+};
+
+// Takes one line of PACKS apart. The events come from nlohmann's parser, so
+// that a line of any size needs no tree of values.
+class LineParser : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  struct Line {
+    std::vector<uint64_t> ordinals;
+    std::vector<uint32_t> lengths;
+    absl::optional<uint64_t> stream;
+  };
+
+  // Empty if `text` was a line of PACKS, and then line() is what it says;
+  // otherwise what is wrong.
+  std::string Parse(absl::string_view text) {
+    line_.ordinals.clear();
+    line_.lengths.clear();
+    line_.stream.reset();
+    error_.clear();
+    depth_ = 0;
+    keys_ = 0;
+    key_ = kNone;
+    if (nlohmann::json::sax_parse(text.begin(), text.end(), this) &&
+        (keys_ & kRequiredKeys) != kRequiredKeys) {
+      error_ = "\"ordinals\" and \"lengths\" are needed";
+    }
+    return error_;
+  }
+
+  const Line& line() const { return line_; }
+
+  bool start_object(size_t) override {
+    return ++depth_ == 1 || Fail("an object inside a pack");
+  }
+  bool end_object() override { return true; }
+
+  bool key(std::string& name) override {
+    key_ = KeyOf(name);
+    if (key_ == kNone) return Fail(UnknownKeyText(name));
+    if (keys_ & key_) return Fail(absl::StrCat("a second ", Quoted(name)));
+    keys_ |= key_;
+    return true;
+  }
+
+  bool start_array(size_t) override {
+    const bool expected = depth_ == 1 && (key_ & kRequiredKeys);
+    ++depth_;
+    return expected || Fail("an array where none belongs");
+  }
+  bool end_array() override {
+    --depth_;
+    return true;
+  }
+
+  bool number_unsigned(uint64_t number) override {
+    if (depth_ == 2 && key_ == kOrdinals) {
+      line_.ordinals.push_back(number);
+    } else if (depth_ == 2 && key_ == kLengths) {
+      if (number > kMaxLength) return Fail(TooLongText(number));
+      line_.lengths.push_back(static_cast<uint32_t>(number));
+    } else if (depth_ == 1 && key_ == kStream) {
+      line_.stream = number;
+    } else {
+      return Fail(absl::StrCat("a number where none belongs: ", number));
+    }
+    return true;
+  }
+
+  bool number_integer(int64_t number) override {
+    return Fail(absl::StrCat(number, " is negative"));
+  }
+  bool number_float(double, const std::string& text) override {
+    return Fail(absl::StrCat(Quoted(text), " is not a whole number"));
+  }
+  bool null() override { return Fail("a null where none belongs"); }
+  bool boolean(bool) override { return Fail("a boolean where none belongs"); }
+  bool string(std::string&) override {
+    return Fail("a string where none belongs");
+  }
+  bool binary(nlohmann::json::binary_t&) override {
+    return Fail("binary where none belongs");
+  }
+  bool parse_error(size_t, const std::string& token,
+                   const nlohmann::json::exception&) override {
+    return Fail(absl::StrCat("is not JSON at ", Quoted(token)));
+  }
+
+ private:
+  enum Key : unsigned {
+    kNone = 0,
+    kOrdinals = 1,
+    kLengths = 2,
+    kStream = 4,
+    kRequiredKeys = kOrdinals | kLengths
+  };
+
+  static Key KeyOf(absl::string_view name) {
+    if (name == "ordinals") return kOrdinals;
+    if (name == "lengths") return kLengths;
+    if (name == "stream") return kStream;
+    return kNone;
+  }
+
+  static std::string UnknownKeyText(absl::string_view name) {
+    if (name == "source_offsets") {
+      return "\"source_offsets\": this build has no split or truncated "
+             "sequences";
+    }
+    if (name == "count") {
+      return "\"count\": the packs of a histogram name no sequences that could "
+             "be verified";
+    }
+    return absl::StrCat("unknown key ", Quoted(name));
+  }
+
+  static std::string TooLongText(uint64_t length) {
+    return absl::StrCat("length ", length, " is over the limit of ",
+                        kMaxLength);
+  }
+
+  bool Fail(std::string error) {
+    error_ = std::move(error);
+    return false;
+  }
+
+  Line line_;
+  std::string error_;
+  int depth_ = 0;
+  unsigned keys_ = 0;  // seen in this line
+  Key key_ = kNone;    // the last one
+};
+
+// Whether `line` goes with the others of a file of `streams` streams, in two
+// halves: is it of this format, and does what it says hold.
+absl::Status CheckFormat(const LineReader& lines, const LineParser::Line& line,
+                         uint64_t streams) {
+  if (streams == 1 && line.stream.has_value()) {
+    return lines.LineError(
+        "has a \"stream\"; say with --streams how many there are");
+  }
+  if (streams > 1 && !line.stream.has_value()) {
+    return lines.LineError(
+        absl::StrCat("has no \"stream\", but --streams is ", streams));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckContent(const LineReader& lines, const LineParser::Line& line,
+                          uint64_t streams) {
+  std::string violation;
+  if (line.stream.value_or(0) >= streams) {
+    violation = absl::StrCat("stream ", *line.stream, " is not one of 0 to ",
+                             streams - 1);
+  } else if (line.ordinals.size() != line.lengths.size()) {
+    violation = absl::StrCat("holds ", line.ordinals.size(), " ordinals and ",
+                             line.lengths.size(), " lengths");
+  }
+  if (violation.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(lines.LineError(violation).message());
+}
+
+}  // namespace
+
+absl::Status WritePacks(const std::string& path,
+                        absl::Span<const std::vector<uint32_t>> lists,
+                        absl::Span<const Packs> packs) {
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
+  if (!file.ok()) return file.status();
+  Writer writer(*std::move(file));
+  for (size_t stream = 0; stream < packs.size(); ++stream) {
+    const std::vector<uint32_t>& lengths = lists[stream];
+    for (size_t i = 0; i < packs[stream].size(); ++i) {
+      const absl::Span<const uint64_t> pack = packs[stream][i];
+      writer.Text("{\"ordinals\":[");
+      writer.Numbers(pack, [](uint64_t ordinal) { return ordinal; });
+      writer.Text("],\"lengths\":[");
+      writer.Numbers(pack, [&](uint64_t ordinal) { return lengths[ordinal]; });
+      writer.Text("]");
+      if (packs.size() > 1) {
+        writer.Text(",\"stream\":");
+        writer.Number(stream);
+      }
+      writer.Text("}\n");
+    }
+  }
+  return writer.Finish();
+}
+
+absl::Status WriteHistogramPacks(const std::string& path,
+                                 const HistogramPlan& plan) {
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
+  if (!file.ok()) return file.status();
+  Writer writer(*std::move(file));
+  for (const HistogramPlan::Group& group : plan.groups) {
+    writer.Text("{\"lengths\":[");
+    writer.Numbers(group.lengths, [](uint32_t length) { return length; });
+    writer.Text("],\"count\":");
+    writer.Number(group.count);
+    writer.Text("}\n");
+  }
+  return writer.Finish();
+}
+
+absl::StatusOr<std::vector<PackLines>> ReadPacks(const std::string& path,
+                                                 uint64_t streams) {
+  absl::StatusOr<ByteSource> source = ByteSource::Open(path);
+  if (!source.ok()) return source.status();
+  LineReader lines(*std::move(source));
+  LineParser parser;
+  std::vector<PackLines> result(streams);
+  absl::string_view text;
+  while (lines.Next(&text)) {
+    text = absl::StripAsciiWhitespace(text);
+    if (text.empty()) continue;
+    const std::string error = parser.Parse(text);
+    if (!error.empty()) return lines.LineError(error);
+    const LineParser::Line& line = parser.line();
+    absl::Status status = CheckFormat(lines, line, streams);
+    if (status.ok()) status = CheckContent(lines, line, streams);
+    if (!status.ok()) return status;
+    PackLines& stream = result[line.stream.value_or(0)];
+    Packs& packs = stream.packs;
+    packs.ordinals.insert(packs.ordinals.end(), line.ordinals.begin(),
+                          line.ordinals.end());
+    packs.offsets.push_back(packs.ordinals.size());
+    stream.lengths.insert(stream.lengths.end(), line.lengths.begin(),
+                          line.lengths.end());
+    stream.line_numbers.push_back(lines.line_number());
+  }
+  if (!lines.status().ok()) return lines.status();
+  return result;
+}
+
+}  // namespace packhouse

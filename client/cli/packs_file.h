@@ -1,0 +1,52 @@
+// PACKS: the packs of a plan as JSON Lines, a pack a line, in release order:
+//
+//   {"ordinals":[0,2],"lengths":[200,312]}              of a list
+//   {"ordinals":[0,2],"lengths":[200,312],"stream":1}   of several streams
+//   {"lengths":[312,200],"count":7}                     of a histogram
+//
+// No spaces, keys in this order, lines sorted by stream, then pack: equal plans
+// are equal bytes.
+
+#ifndef PACKHOUSE_CLIENT_CLI_PACKS_FILE_H_
+#define PACKHOUSE_CLIENT_CLI_PACKS_FILE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "packhouse/histogram.h"
+#include "packhouse/packs.h"
+
+namespace packhouse {
+
+// The lists and the packs of some streams; stream k has lists[k] and packs[k].
+// The key "stream" is written where there are several. See OutputFile for what
+// may be at `path`, and for what happens on an error.
+absl::Status WritePacks(const std::string& path,
+                        absl::Span<const std::vector<uint32_t>> lists,
+                        absl::Span<const Packs> packs);
+
+absl::Status WriteHistogramPacks(const std::string& path,
+                                 const HistogramPlan& plan);
+
+// What the lines of one stream say.
+struct PackLines {
+  Packs packs;
+  std::vector<uint32_t> lengths;       // beside packs.ordinals
+  std::vector<uint64_t> line_numbers;  // of each pack
+};
+
+// Reads the PACKS of `streams` streams.
+//
+// INVALID_ARGUMENT, with the line, where the file is not of this format or not
+// of so many streams; FAILED_PRECONDITION where a line contradicts itself or
+// names a stream beyond the last.
+absl::StatusOr<std::vector<PackLines>> ReadPacks(const std::string& path,
+                                                 uint64_t streams);
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_CLIENT_CLI_PACKS_FILE_H_

@@ -1,0 +1,38 @@
+// How the report of `plan` and `stream` looks: a short table for people, one
+// JSON object for programs.
+
+#ifndef PACKHOUSE_CLIENT_CLI_REPORT_TEXT_H_
+#define PACKHOUSE_CLIENT_CLI_REPORT_TEXT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "packhouse/plan_check.h"
+#include "packhouse/spec.h"
+
+namespace packhouse {
+
+struct RunReport {
+  PackSpec spec;
+  uint64_t streams = 1;
+  PackReport figures;
+
+  // False for a histogram: then displacement and pad-to-longest mean nothing.
+  bool ordered = true;
+
+  double seconds = 0;  // of packing only
+};
+
+// Several lines, the last one ended too.
+std::string ReportTable(const RunReport& run);
+
+// One line, ended. The keys are those of the blueprint's command line first,
+// then more.
+std::string ReportJson(const RunReport& run);
+
+// `number` with commas between thousands.
+std::string Grouped(uint64_t number);
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_CLIENT_CLI_REPORT_TEXT_H_

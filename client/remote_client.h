@@ -1,0 +1,20 @@
+// The client whose packer runs in a packhoused.
+
+#ifndef PACKHOUSE_CLIENT_REMOTE_CLIENT_H_
+#define PACKHOUSE_CLIENT_REMOTE_CLIENT_H_
+
+#include <memory>
+
+#include "client/target.h"
+#include "packhouse/client.h"
+
+namespace packhouse {
+
+// Requires options that Client::Create has checked. Nothing of gRPC starts
+// before the first call.
+std::unique_ptr<Client> MakeRemoteClient(Target target,
+                                         const ClientOptions& options);
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_CLIENT_REMOTE_CLIENT_H_

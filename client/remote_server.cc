@@ -1,0 +1,56 @@
+#include "client/remote_server.h"
+
+#include "absl/strings/str_cat.h"
+#include "session/messages.h"
+
+namespace packhouse {
+namespace {
+
+// A sidecar often starts after the trainer, so a server that is not there yet
+// is tried again soon, and never less than once a second.
+constexpr int kFirstReconnectMs = 50;
+constexpr int kMaxReconnectMs = 1000;
+
+grpc::ChannelArguments Arguments(const Target& target) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
+  // Without this, channels of one process to one server share a connection.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // Otherwise http_proxy in the environment catches localhost too.
+  if (target.local) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return arguments;
+}
+
+}  // namespace
+
+RemoteServer::RemoteServer(const Target& target, absl::Duration wait_limit)
+    : name_(target.name),
+      channel_(grpc::CreateCustomChannel(
+          target.uri, grpc::InsecureChannelCredentials(), Arguments(target))),
+      wait_limit_(wait_limit) {}
+
+absl::Status RemoteServer::Error(absl::StatusCode code,
+                                 absl::string_view what) const {
+  return absl::Status(code, absl::StrCat("packhoused at ", name_, ": ", what));
+}
+
+absl::Status RemoteServer::Error(const grpc::Status& status) const {
+  return Error(static_cast<absl::StatusCode>(status.error_code()),
+               status.error_message());
+}
+
+absl::Status RemoteServer::Late(absl::string_view what) const {
+  const std::string limit = absl::FormatDuration(wait_limit_);
+  if (channel_->GetState(/*try_to_connect=*/false) ==
+      GRPC_CHANNEL_TRANSIENT_FAILURE) {
+    return Error(absl::StatusCode::kUnavailable,
+                 absl::StrCat("cannot connect, tried for ", limit));
+  }
+  return Error(absl::StatusCode::kDeadlineExceeded,
+               absl::StrCat("no ", what, " within ", limit));
+}
+
+}  // namespace packhouse

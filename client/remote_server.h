@@ -1,0 +1,46 @@
+// What calls know about the packhoused that they go to: the channel to it and
+// how to say what went wrong with it.
+
+#ifndef PACKHOUSE_CLIENT_REMOTE_SERVER_H_
+#define PACKHOUSE_CLIENT_REMOTE_SERVER_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "client/target.h"
+
+namespace packhouse {
+
+// A value; copies share the channel.
+class RemoteServer {
+ public:
+  // Does not connect yet. `wait_limit` is that of ClientOptions.
+  RemoteServer(const Target& target, absl::Duration wait_limit);
+
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  absl::Duration wait_limit() const { return wait_limit_; }
+
+  // What is wrong with the server, in its name.
+  absl::Status Error(absl::StatusCode code, absl::string_view what) const;
+
+  // The status that a call ended with.
+  absl::Status Error(const grpc::Status& status) const;
+
+  // `what` was waited for up to the limit: UNAVAILABLE where there is no
+  // connection to wait on, DEADLINE_EXCEEDED otherwise.
+  absl::Status Late(absl::string_view what) const;
+
+ private:
+  std::string name_;
+  std::shared_ptr<grpc::Channel> channel_;
+  absl::Duration wait_limit_;
+};
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_CLIENT_REMOTE_SERVER_H_

@@ -1,0 +1,78 @@
+// Packing in process: lengths in, packs out.
+//
+// A Packer takes the lengths of one stream in pieces of any size and appends
+// each pack as soon as the rule has decided it. It does no I/O, reads no
+// clock, starts no thread and holds O(window) memory.
+//
+//   PackSpec spec;
+//   spec.capacity_tokens = 512;
+//   absl::StatusOr<Packer> packer = Packer::Create(spec);
+//   Packs packs;
+//   packer->Add({200, 512, 312}, &packs);  // a window is 1024 sequences,
+//   packer->Finish(&packs);                // so all comes with the end
+//   // packs: {1}, {0, 2}
+//
+// Thread-compatible: calls on one Packer must not overlap.
+
+#ifndef PACKHOUSE_PACKER_H_
+#define PACKHOUSE_PACKER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "packhouse/packs.h"
+#include "packhouse/spec.h"
+
+namespace packhouse {
+
+class Rule;  // packing/rule.h
+
+class Packer {
+ public:
+  // INVALID_ARGUMENT as ValidateSpec says.
+  static absl::StatusOr<Packer> Create(const PackSpec& spec);
+
+  Packer(Packer&&) noexcept;
+  Packer& operator=(Packer&&) noexcept;
+  ~Packer();
+
+  // Gives the next sequences of the stream; they get the ordinals from
+  // sequences() on. Packs that are now decided are appended to *packs.
+  // INVALID_ARGUMENT as CheckLengths says, FAILED_PRECONDITION after Finish;
+  // on error nothing has changed: all of `lengths` is taken or none.
+  absl::Status Add(absl::Span<const uint32_t> lengths, Packs* packs);
+
+  // Closes the window early: every pending sequence is in a pack afterwards.
+  // With nothing pending it does nothing. FAILED_PRECONDITION after Finish.
+  absl::Status Flush(Packs* packs);
+
+  // Ends the stream: like Flush, and nothing more may be added.
+  absl::Status Finish(Packs* packs);
+
+  const PackSpec& spec() const { return spec_; }
+
+  // Sequences taken so far.
+  uint64_t sequences() const { return sequences_; }
+
+  // Sequences taken that are not in a pack yet; less than the window.
+  uint64_t pending_sequences() const;
+
+ private:
+  Packer(const PackSpec& spec, std::unique_ptr<Rule> rule);
+
+  PackSpec spec_;
+  std::unique_ptr<Rule> rule_;
+  uint64_t sequences_ = 0;
+  bool finished_ = false;
+};
+
+// Packs a whole list: Add and Finish in one call. Errors as theirs.
+absl::StatusOr<Packs> Plan(absl::Span<const uint32_t> lengths,
+                           const PackSpec& spec);
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_PACKER_H_

@@ -1,0 +1,80 @@
+// What a packer is asked to do.
+//
+// A PackSpec is a plain value: the capacity of a pack, the rule that fills it
+// and the limits that hold inside it. Packs are a function of the spec, the
+// accepted lengths in order and the places of the flushes, and of nothing else
+// (no clock, no thread, no message size).
+//
+// Capacity is measured in *footprints*: a length rounded up to
+// `sequence_alignment`. Every sequence of a pack is rounded up, the last one
+// too.
+
+#ifndef PACKHOUSE_SPEC_H_
+#define PACKHOUSE_SPEC_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace packhouse {
+
+// Limits of the fields below. They keep every index inside a window in 32 bits
+// and every sum of tokens in 64.
+inline constexpr int64_t kMaxCapacityTokens = (int64_t{1} << 31) - 1;
+inline constexpr int64_t kMaxWindowSequences = (int64_t{1} << 31) - 1;
+inline constexpr int64_t kMaxSequencesPerPack = (int64_t{1} << 31) - 1;
+
+// Fields are signed and wide so that a value out of range arrives at
+// ValidateSpec as the user wrote it, and is named in the error.
+struct PackSpec {
+  // Tokens that a pack holds. Required: 1 to kMaxCapacityTokens.
+  int64_t capacity_tokens = 0;
+
+  // Name of the packing rule, one of AlgorithmNames().
+  std::string algorithm = "spfhp";
+
+  // How many sequences are looked at together: 1 to kMaxWindowSequences. A
+  // window at least as long as the list is the whole list.
+  int64_t window_sequences = 1024;
+
+  // Sequences that a pack may hold: 1 to kMaxSequencesPerPack, or 0 for no
+  // limit.
+  int64_t max_sequences_per_pack = 0;
+
+  // Multiple that each sequence is rounded up to, in tokens: 1 to
+  // capacity_tokens.
+  int64_t sequence_alignment = 1;
+};
+
+bool operator==(const PackSpec& a, const PackSpec& b);
+inline bool operator!=(const PackSpec& a, const PackSpec& b) {
+  return !(a == b);
+}
+
+// The rules that this build knows, in the order in which they are documented.
+std::vector<std::string> AlgorithmNames();
+
+// OK, or INVALID_ARGUMENT that names every violation at once, each with the
+// field, its value and the limit.
+absl::Status ValidateSpec(const PackSpec& spec);
+
+// Tokens that `length` takes up in a pack: rounded up to the alignment.
+// Requires a valid spec.
+uint64_t Footprint(const PackSpec& spec, uint64_t length);
+
+// OK, or INVALID_ARGUMENT that names the first few sequences that cannot be
+// packed (ordinal, length, limit) and how many there are; the text stays under
+// 2 kB whatever the input. A length must be at least 1 and its footprint at
+// most the capacity. `first_ordinal` is the ordinal of lengths[0]. Requires a
+// valid spec. O(lengths), about 0.1 ns each.
+absl::Status CheckLengths(const PackSpec& spec,
+                          absl::Span<const uint32_t> lengths,
+                          uint64_t first_ordinal);
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_SPEC_H_

@@ -1,0 +1,93 @@
+// The distinct footprints of a window, numbered from 1 by ascending size.
+//
+// "How many of them fit this room?" is a question for every unit that is
+// placed, so it has to be cheap: a bitmap over the footprints with a running
+// count for each word answers with two loads and a population count. Where the
+// longest footprint is too long for a bitmap of O(units) size, the sorted
+// footprints are searched instead.
+
+#ifndef PACKHOUSE_PACKING_FOOTPRINT_RANKS_H_
+#define PACKHOUSE_PACKING_FOOTPRINT_RANKS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/numeric/bits.h"
+#include "absl/types/span.h"
+#include "packing/footprint_sort.h"
+
+namespace packhouse {
+
+class FootprintRanks {
+ public:
+  // `units` by descending footprint, at least one.
+  void Reset(absl::Span<const SortedUnit> units) {
+    longest_ = units.front().footprint;
+    sorted_.clear();
+    words_.clear();
+    // Four words a unit: 64 bytes each. The constant lets small windows have
+    // the bitmap for capacities up to 64 k.
+    if (longest_ / 64 < 4 * units.size() + 1024) {
+      MakeBitmap(units);
+    } else {
+      MakeList(units);
+    }
+  }
+
+  // Number of distinct footprints.
+  uint32_t size() const { return size_; }
+
+  // How many distinct footprints are at most `room`: the rank of the largest
+  // one that fits, 0 if none does.
+  uint32_t Fitting(uint32_t room) const {
+    room = std::min(room, longest_);
+    if (words_.empty()) return Search(room);
+    const Word& word = words_[room / 64];
+    return word.before +
+           static_cast<uint32_t>(absl::popcount(word.bits << (63 - room % 64)));
+  }
+
+ private:
+  struct Word {
+    uint64_t bits;
+    uint32_t before;  // footprints in earlier words
+  };
+
+  void MakeBitmap(absl::Span<const SortedUnit> units) {
+    words_.resize(longest_ / 64 + 1);
+    for (const SortedUnit& unit : units) {
+      words_[unit.footprint / 64].bits |= uint64_t{1} << (unit.footprint % 64);
+    }
+    size_ = 0;
+    for (Word& word : words_) {
+      word.before = size_;
+      size_ += static_cast<uint32_t>(absl::popcount(word.bits));
+    }
+  }
+
+  void MakeList(absl::Span<const SortedUnit> units) {
+    for (size_t i = units.size(); i-- > 0;) {
+      const uint32_t footprint = units[i].footprint;
+      if (sorted_.empty() || sorted_.back() != footprint) {
+        sorted_.push_back(footprint);
+      }
+    }
+    size_ = static_cast<uint32_t>(sorted_.size());
+  }
+
+  uint32_t Search(uint32_t room) const {
+    return static_cast<uint32_t>(
+        std::upper_bound(sorted_.begin(), sorted_.end(), room) -
+        sorted_.begin());
+  }
+
+  uint32_t longest_ = 0;
+  uint32_t size_ = 0;
+  std::vector<Word> words_;       // either this
+  std::vector<uint32_t> sorted_;  // or that
+};
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_PACKING_FOOTPRINT_RANKS_H_

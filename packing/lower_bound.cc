@@ -1,0 +1,65 @@
+#include "packing/lower_bound.h"
+
+#include <algorithm>
+
+namespace packhouse {
+namespace {
+
+__extension__ typedef __int128 Wide;  // sums of 2^64 units of 2^31 tokens
+
+uint64_t CeilDiv(Wide numerator, uint64_t denominator) {
+  if (numerator <= 0) return 0;
+  return static_cast<uint64_t>((numerator + denominator - 1) / denominator);
+}
+
+// Martello and Toth's L2. Choose a small size alpha and forget all units below
+// it. Units of more than half a pack need a pack each. Those of more than
+// capacity - alpha share it with nothing that is left; the others ("large")
+// leave some room, and what the "small" ones, alpha to half a pack, have beyond
+// that room needs further packs. The bound is the best over all alpha; it
+// contains the volume bound (an alpha that forgets nothing).
+uint64_t L2(absl::Span<const FootprintCount> counts, uint32_t capacity) {
+  const size_t halves =
+      std::partition_point(counts.begin(), counts.end(),
+                           [&](const FootprintCount& c) {
+                             return c.footprint <= capacity / 2;
+                           }) -
+      counts.begin();
+  uint64_t above_half = 0;
+  for (const FootprintCount& c : counts.subspan(halves)) above_half += c.count;
+
+  Wide small = 0;       // tokens of the small units
+  Wide large_room = 0;  // what the large units leave
+  uint64_t further = 0;
+  size_t large_end = halves;
+  const auto try_alpha = [&](uint32_t alpha) {
+    for (; large_end < counts.size() &&
+           counts[large_end].footprint <= capacity - alpha;
+         ++large_end) {
+      const FootprintCount& c = counts[large_end];
+      large_room += Wide{c.count} * (capacity - c.footprint);
+    }
+    further = std::max(further, CeilDiv(small - large_room, capacity));
+  };
+  for (size_t i = halves; i-- > 0;) {
+    small += Wide{counts[i].count} * counts[i].footprint;
+    try_alpha(counts[i].footprint);
+  }
+  try_alpha(0);
+  return above_half + further;
+}
+
+}  // namespace
+
+uint64_t LowerBound(absl::Span<const FootprintCount> counts, uint32_t capacity,
+                    uint64_t max_units) {
+  uint64_t bound = L2(counts, capacity);
+  if (max_units != 0) {
+    Wide units = 0;
+    for (const FootprintCount& c : counts) units += c.count;
+    bound = std::max(bound, CeilDiv(units, max_units));
+  }
+  return bound;
+}
+
+}  // namespace packhouse

@@ -1,0 +1,106 @@
+#include "packhouse/spec.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace packhouse {
+namespace {
+
+constexpr size_t kNamedOffenders = 5;
+
+void CheckRange(absl::string_view field, int64_t value, int64_t low,
+                int64_t high, std::vector<std::string>* violations) {
+  if (value >= low && value <= high) return;
+  violations->push_back(absl::StrCat(field, " is ", value, ", it must be from ",
+                                     low, " to ", high));
+}
+
+// What a client sends must not swell an error.
+std::string Shortened(absl::string_view text) {
+  constexpr size_t kShown = 64;
+  if (text.size() <= kShown) return std::string(text);
+  return absl::StrCat(text.substr(0, kShown), "... (", text.size(), " bytes)");
+}
+
+std::string Offence(const PackSpec& spec, uint64_t ordinal, uint32_t length) {
+  const std::string what =
+      absl::StrCat("ordinal ", ordinal, " has length ", length);
+  if (length == 0) return absl::StrCat(what, ", it must be at least 1");
+  const std::string limit = absl::StrCat("capacity ", spec.capacity_tokens);
+  if (spec.sequence_alignment == 1) return absl::StrCat(what, " > ", limit);
+  return absl::StrCat(what, ", footprint ", Footprint(spec, length), " > ",
+                      limit);
+}
+
+}  // namespace
+
+bool operator==(const PackSpec& a, const PackSpec& b) {
+  const auto fields = [](const PackSpec& s) {
+    return std::tie(s.capacity_tokens, s.algorithm, s.window_sequences,
+                    s.max_sequences_per_pack, s.sequence_alignment);
+  };
+  return fields(a) == fields(b);
+}
+
+absl::Status ValidateSpec(const PackSpec& spec) {
+  std::vector<std::string> violations;
+  CheckRange("capacity_tokens", spec.capacity_tokens, 1, kMaxCapacityTokens,
+             &violations);
+  const std::vector<std::string> names = AlgorithmNames();
+  if (std::find(names.begin(), names.end(), spec.algorithm) == names.end()) {
+    violations.push_back(
+        absl::StrCat("algorithm is \"", Shortened(spec.algorithm),
+                     "\", the known ones are ", absl::StrJoin(names, ", ")));
+  }
+  CheckRange("window_sequences", spec.window_sequences, 1, kMaxWindowSequences,
+             &violations);
+  CheckRange("max_sequences_per_pack", spec.max_sequences_per_pack, 0,
+             kMaxSequencesPerPack, &violations);
+  // Where the capacity is wrong itself, the alignment is held against the
+  // widest one, so that one mistake is not reported twice.
+  const bool capacity_ok =
+      spec.capacity_tokens >= 1 && spec.capacity_tokens <= kMaxCapacityTokens;
+  CheckRange("sequence_alignment", spec.sequence_alignment, 1,
+             capacity_ok ? spec.capacity_tokens : kMaxCapacityTokens,
+             &violations);
+  if (violations.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(violations, "; "));
+}
+
+uint64_t Footprint(const PackSpec& spec, uint64_t length) {
+  const uint64_t alignment = static_cast<uint64_t>(spec.sequence_alignment);
+  return (length + alignment - 1) / alignment * alignment;
+}
+
+absl::Status CheckLengths(const PackSpec& spec,
+                          absl::Span<const uint32_t> lengths,
+                          uint64_t first_ordinal) {
+  // A footprint fits the capacity exactly if the length fits the largest
+  // multiple of the alignment that does. Subtracting 1 makes 0 the largest
+  // value, so that one comparison checks both ends.
+  const uint32_t longest = static_cast<uint32_t>(
+      spec.capacity_tokens - spec.capacity_tokens % spec.sequence_alignment);
+  uint32_t largest = 0;
+  for (uint32_t length : lengths) largest = std::max(largest, length - 1);
+  if (largest < longest) return absl::OkStatus();
+
+  std::vector<std::string> named;
+  uint64_t offenders = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] - 1 < longest) continue;
+    if (++offenders <= kNamedOffenders) {
+      named.push_back(Offence(spec, first_ordinal + i, lengths[i]));
+    }
+  }
+  if (offenders > kNamedOffenders) {
+    named.push_back(absl::StrCat("and ", offenders - kNamedOffenders, " more"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      offenders, " of ", lengths.size(),
+      " sequences cannot be packed: ", absl::StrJoin(named, "; ")));
+}
+
+}  // namespace packhouse

@@ -1,0 +1,167 @@
+#include "packing/window_rule.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/numeric/bits.h"
+#include "packing/footprint_ranks.h"
+#include "packing/footprint_sort.h"
+#include "packing/open_packs.h"
+
+namespace packhouse {
+namespace {
+
+// Packs one window at a time. Scratch memory is kept between windows, so that
+// a unit costs no allocation.
+template <Prefer kPrefer>
+class WindowPacker {
+ public:
+  WindowPacker(uint32_t capacity, uint32_t max_units)
+      : capacity_(capacity), max_units_(max_units) {}
+
+  // Appends the packs of one window; `first` is the number of its first unit.
+  void Pack(absl::Span<const uint32_t> footprints, uint64_t first,
+            Packs* packs) {
+    const absl::Span<const SortedUnit> units = sort_.Descending(footprints);
+    ranks_.Reset(units);
+    open_.Reset(ranks_, units.size());
+    packs_.clear();
+    pack_of_.resize(units.size());
+    Place(units);
+    Release(first, packs);
+  }
+
+ private:
+  struct PackState {
+    uint32_t units;
+    uint32_t opener;  // index of its first, longest unit
+  };
+
+  void Place(absl::Span<const SortedUnit> units) {
+    using Open = typename OpenPacks<kPrefer>::Pack;
+    // Whether it is worth asking if the next unit is equal: a wrong guess of
+    // the processor costs as much as filing the pack and taking it again.
+    const bool has_runs = ranks_.size() <= units.size() / 2;
+    uint32_t* const pack_of = pack_of_.data();
+    const SortedUnit* unit = units.begin();
+    uint32_t rank = ranks_.size();
+    uint32_t footprint = unit->footprint;
+    while (unit != units.end()) {
+      rank -= unit->footprint != footprint;
+      footprint = unit->footprint;
+      Open pack = open_.Take(rank);
+      const bool is_new = pack.number == OpenPacks<kPrefer>::kNone;
+      if (is_new) {
+        pack = {static_cast<uint32_t>(packs_.size()), capacity_};
+        packs_.push_back({0, unit->index});
+      }
+      // A new pack has more room than any other that is open (those cannot
+      // take even one unit like this), so both rules stay with it for as many
+      // equal units as it takes. lpfhp stays with any pack: the tightest gets
+      // tighter still.
+      const bool stays = has_runs && (is_new || kPrefer == Prefer::kLeastRoom);
+      uint32_t count = packs_[pack.number].units;
+      do {
+        pack_of[unit->index] = pack.number;
+        pack.room -= footprint;
+        ++count;
+        ++unit;
+      } while (stays && pack.room >= footprint && count < max_units_ &&
+               unit != units.end() && unit->footprint == footprint);
+      packs_[pack.number].units = count;
+      if (count < max_units_) open_.File(pack);
+    }
+  }
+
+  // Appends the packs in the order of their openers, and the ordinals of each
+  // in ascending order: a pass over the units in order of arrival does both.
+  void Release(uint64_t first, Packs* packs) {
+    openers_.assign(pack_of_.size() / 64 + 1, 0);
+    for (const PackState& pack : packs_) {
+      openers_[pack.opener / 64] |= uint64_t{1} << (pack.opener % 64);
+    }
+    cursors_.resize(packs_.size());
+    uint64_t cursor = packs->ordinals.size();
+    for (size_t word = 0; word < openers_.size(); ++word) {
+      for (uint64_t bits = openers_[word]; bits != 0; bits &= bits - 1) {
+        const uint32_t pack = pack_of_[word * 64 + absl::countr_zero(bits)];
+        cursors_[pack] = cursor;
+        cursor += packs_[pack].units;
+        packs->offsets.push_back(cursor);
+      }
+    }
+    packs->ordinals.resize(cursor);
+    uint64_t* const ordinals = packs->ordinals.data();
+    for (size_t i = 0; i < pack_of_.size(); ++i) {
+      ordinals[cursors_[pack_of_[i]]++] = first + i;
+    }
+  }
+
+  const uint32_t capacity_;
+  const uint32_t max_units_;
+  FootprintSort sort_;
+  FootprintRanks ranks_;
+  OpenPacks<kPrefer> open_;
+  std::vector<PackState> packs_;   // in order of opening
+  std::vector<uint32_t> pack_of_;  // by unit
+  std::vector<uint64_t> openers_;  // bitmap over units
+  std::vector<uint64_t> cursors_;  // by pack: where its next ordinal goes
+};
+
+template <Prefer kPrefer>
+class WindowRule final : public Rule {
+ public:
+  explicit WindowRule(const PackSpec& spec)
+      : window_(static_cast<uint32_t>(spec.window_sequences)),
+        packer_(static_cast<uint32_t>(spec.capacity_tokens /
+                                      spec.sequence_alignment),
+                spec.max_sequences_per_pack == 0
+                    ? ~uint32_t{0}
+                    : static_cast<uint32_t>(spec.max_sequences_per_pack)) {}
+
+  void Add(absl::Span<const uint32_t> footprints, Packs* packs) override {
+    while (!footprints.empty()) {
+      const size_t n = std::min(footprints.size(), window_ - pending_.size());
+      if (n == window_) {  // a whole window at once: no need to copy it
+        PackWindow(footprints.subspan(0, n), packs);
+      } else {
+        pending_.insert(pending_.end(), footprints.begin(),
+                        footprints.begin() + n);
+        if (pending_.size() == window_) Flush(packs);
+      }
+      footprints.remove_prefix(n);
+    }
+  }
+
+  void Flush(Packs* packs) override {
+    if (pending_.empty()) return;
+    PackWindow(pending_, packs);
+    pending_.clear();
+  }
+
+  uint64_t pending() const override { return pending_.size(); }
+
+ private:
+  void PackWindow(absl::Span<const uint32_t> footprints, Packs* packs) {
+    packer_.Pack(footprints, packed_, packs);
+    packed_ += footprints.size();
+  }
+
+  const size_t window_;
+  WindowPacker<kPrefer> packer_;
+  std::vector<uint32_t> pending_;
+  uint64_t packed_ = 0;  // units in packs
+};
+
+}  // namespace
+
+std::unique_ptr<Rule> NewSpfhpRule(const PackSpec& spec) {
+  return std::make_unique<WindowRule<Prefer::kMostRoom>>(spec);
+}
+
+std::unique_ptr<Rule> NewLpfhpRule(const PackSpec& spec) {
+  return std::make_unique<WindowRule<Prefer::kLeastRoom>>(spec);
+}
+
+}  // namespace packhouse

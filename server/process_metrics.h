@@ -1,0 +1,23 @@
+// The process_* series that every Prometheus client exports, which
+// prometheus-cpp leaves to its users. Read from the kernel at each scrape.
+
+#ifndef PACKHOUSE_SERVER_PROCESS_METRICS_H_
+#define PACKHOUSE_SERVER_PROCESS_METRICS_H_
+
+#include <vector>
+
+#include "prometheus/collectable.h"
+#include "prometheus/metric_family.h"
+
+namespace packhouse {
+
+// Thread-safe.
+class ProcessMetrics final : public prometheus::Collectable {
+ public:
+  // What the kernel does not tell is left out.
+  std::vector<prometheus::MetricFamily> Collect() const override;
+};
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_SERVER_PROCESS_METRICS_H_

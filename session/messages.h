@@ -1,0 +1,97 @@
+// The messages of a Pack stream as plain structs.
+//
+// They mirror proto/packhouse/v1/packhouse.proto, which says what each field
+// means; session/codec maps one to the other. The sessions speak only these,
+// so they build without gRPC and protobuf.
+
+#ifndef PACKHOUSE_SESSION_MESSAGES_H_
+#define PACKHOUSE_SESSION_MESSAGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/optional.h"
+#include "packhouse/packs.h"
+#include "packhouse/spec.h"
+
+namespace packhouse {
+
+inline constexpr uint32_t kProtocolVersion = 1;
+
+// What both ends allow one gRPC message to weigh. The limits below keep every
+// message under it: a sequence takes at most 5 bytes each way, and a pack at
+// most as many for its size.
+//
+// A pack is never cut, so a response with one pack may have more sequences
+// than kMaxResponseSequences: up to a whole window. With the server's largest
+// window of 3 << 20 that is 15 MiB at worst.
+inline constexpr int kMaxMessageBytes = 16 << 20;
+
+// Sequences that one batch, one response of several packs and one Plan call
+// may have.
+inline constexpr uint32_t kMaxBatchSequences = 1 << 16;
+inline constexpr uint32_t kMaxResponseSequences = 1 << 16;
+inline constexpr uint32_t kMaxPlanSequences = 1 << 20;
+
+struct Open {
+  uint32_t protocol_version = kProtocolVersion;
+  PackSpec spec;
+};
+
+struct Batch {
+  uint64_t number = 0;
+  std::vector<uint32_t> lengths;
+};
+
+struct Flush {
+  uint64_t number = 0;
+};
+
+struct End {
+  uint64_t number = 0;
+};
+
+// monostate: a request without content, which is a protocol violation.
+using Request = std::variant<std::monostate, Open, Batch, Flush, End>;
+
+struct Credit {
+  uint64_t received_number = 0;
+  uint64_t max_number = 0;
+  uint64_t max_sequences = 0;
+};
+
+struct Opened {
+  uint32_t protocol_version = 0;
+  uint64_t server_incarnation = 0;
+  uint32_t max_batch_sequences = 0;
+};
+
+struct PackList {
+  uint64_t first_number = 0;
+  Packs packs;
+};
+
+struct Refused {
+  uint64_t number = 0;
+  absl::Status status;  // never OK
+};
+
+struct Ended {
+  uint64_t sequences = 0;
+  uint64_t packs = 0;
+};
+
+// monostate: a response that carries credit alone.
+using Event = std::variant<std::monostate, Opened, PackList, Refused, Ended>;
+
+struct Response {
+  Event event;
+  absl::optional<Credit> credit;
+};
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_SESSION_MESSAGES_H_

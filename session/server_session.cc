@@ -1,0 +1,234 @@
+#include "session/server_session.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace packhouse {
+namespace {
+
+SessionLimits Reconcile(SessionLimits limits) {
+  limits.max_batch_sequences = static_cast<uint32_t>(
+      std::min<uint64_t>(limits.max_batch_sequences, limits.credit_sequences));
+  return limits;
+}
+
+uint64_t SumOf(absl::Span<const uint32_t> lengths) {
+  uint64_t sum = 0;
+  for (const uint32_t length : lengths) sum += length;
+  return sum;
+}
+
+// The sum of packhouse::Footprint. A division for each length (2 ns) would be
+// most of what this session costs. Requires lengths from 1 to
+// kMaxCapacityTokens.
+uint64_t SumOfFootprints(absl::Span<const uint32_t> lengths,
+                         int64_t alignment) {
+  // With length - 1 = q * alignment + r, the product below is
+  // q + (r + 0.5) / alignment. It is at least 0.5 / alignment away from the
+  // next integer, and rounding is off by less than q * 2^-51 with
+  // q < 2^31 / alignment: so the integer part is exactly q.
+  const double inverse = 1.0 / static_cast<double>(alignment);
+  uint64_t units = lengths.size();
+  for (const uint32_t length : lengths) {
+    const double before = static_cast<int32_t>(length) - 0.5;
+    units += static_cast<uint32_t>(static_cast<int32_t>(before * inverse));
+  }
+  return units * static_cast<uint64_t>(alignment);
+}
+
+// The packs from `begin` to before `end`.
+Packs Slice(const Packs& packs, size_t begin, size_t end) {
+  const uint64_t first = packs.offsets[begin];
+  const uint64_t last = packs.offsets[end];
+  Packs slice;
+  slice.ordinals.assign(packs.ordinals.begin() + first,
+                        packs.ordinals.begin() + last);
+  slice.offsets.resize(end - begin + 1);
+  for (size_t i = begin; i <= end; ++i) {
+    slice.offsets[i - begin] = packs.offsets[i] - first;
+  }
+  return slice;
+}
+
+}  // namespace
+
+ServerSession::ServerSession(const SessionLimits& limits,
+                             uint64_t server_incarnation)
+    : limits_(Reconcile(limits)), server_incarnation_(server_incarnation) {}
+
+const PackSpec* ServerSession::spec() const {
+  return packer_.has_value() ? &packer_->spec() : nullptr;
+}
+
+uint64_t ServerSession::pending_sequences() const {
+  return packer_.has_value() ? packer_->pending_sequences() : 0;
+}
+
+absl::Status ServerSession::Receive(const Request& request,
+                                    std::vector<Response>* responses) {
+  if (state_ == State::kFailed) {
+    return absl::FailedPreconditionError(
+        "the stream has failed and takes no request");
+  }
+  const size_t responses_before = responses->size();
+  absl::Status status = std::visit(
+      [&](const auto& content) { return Handle(content, responses); }, request);
+  if (!status.ok()) {
+    state_ = State::kFailed;
+    return status;
+  }
+  if (responses->size() == responses_before) responses->emplace_back();
+  responses->back().credit = credit();
+  return absl::OkStatus();
+}
+
+absl::Status ServerSession::Handle(const std::monostate&,
+                                   std::vector<Response>*) {
+  return absl::FailedPreconditionError("a request has no content");
+}
+
+absl::Status ServerSession::Handle(const Open& open,
+                                   std::vector<Response>* responses) {
+  if (state_ != State::kNew) {
+    return absl::FailedPreconditionError("a second `open` on one stream");
+  }
+  if (open.protocol_version == 0 || open.protocol_version > kProtocolVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the client speaks protocol version ", open.protocol_version,
+        ", this server speaks 1 to ", kProtocolVersion));
+  }
+  if (absl::Status status = ValidateSpec(open.spec); !status.ok()) {
+    return status;
+  }
+  if (open.spec.window_sequences > limits_.max_window_sequences) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "window_sequences is ", open.spec.window_sequences,
+        ", this server allows at most ", limits_.max_window_sequences));
+  }
+  absl::StatusOr<Packer> packer = Packer::Create(open.spec);
+  if (!packer.ok()) return packer.status();
+  packer_ = *std::move(packer);
+  state_ = State::kOpen;
+
+  Opened opened;
+  opened.protocol_version = open.protocol_version;
+  opened.server_incarnation = server_incarnation_;
+  opened.max_batch_sequences = limits_.max_batch_sequences;
+  responses->push_back({opened, absl::nullopt});
+  return absl::OkStatus();
+}
+
+absl::Status ServerSession::Handle(const Batch& batch,
+                                   std::vector<Response>* responses) {
+  if (absl::Status status = AcceptInput(batch.number); !status.ok()) {
+    return status;
+  }
+  if (batch.lengths.size() > limits_.max_batch_sequences) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "batch ", batch.number, " has ", batch.lengths.size(),
+        " sequences, at most ", limits_.max_batch_sequences, " are allowed"));
+  }
+  received_sequences_ += batch.lengths.size();
+
+  Packs decided;
+  absl::Status status = packer_->Add(batch.lengths, &decided);
+  if (!status.ok()) {
+    ++counts_.refused_batches;
+    responses->push_back(
+        {Refused{batch.number, std::move(status)}, absl::nullopt});
+    return absl::OkStatus();
+  }
+  CountBatch(batch.lengths);
+  AppendPacks(std::move(decided), responses);
+  return absl::OkStatus();
+}
+
+absl::Status ServerSession::Handle(const Flush& flush,
+                                   std::vector<Response>* responses) {
+  if (absl::Status status = AcceptInput(flush.number); !status.ok()) {
+    return status;
+  }
+  Packs decided;
+  if (absl::Status status = packer_->Flush(&decided); !status.ok()) {
+    return status;
+  }
+  AppendPacks(std::move(decided), responses);
+  return absl::OkStatus();
+}
+
+absl::Status ServerSession::Handle(const End& end,
+                                   std::vector<Response>* responses) {
+  if (absl::Status status = AcceptInput(end.number); !status.ok()) {
+    return status;
+  }
+  Packs decided;
+  if (absl::Status status = packer_->Finish(&decided); !status.ok()) {
+    return status;
+  }
+  AppendPacks(std::move(decided), responses);
+  responses->push_back(
+      {Ended{counts_.sequences, counts_.packs}, absl::nullopt});
+  state_ = State::kEnded;
+  return absl::OkStatus();
+}
+
+absl::Status ServerSession::AcceptInput(uint64_t number) {
+  if (state_ == State::kNew) {
+    return absl::FailedPreconditionError(
+        "the first request of a stream must be `open`");
+  }
+  if (state_ == State::kEnded) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("input ", number, " came after `end`"));
+  }
+  if (number != received_number_ + 1) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "input ", number, " came, ", received_number_ + 1, " was expected"));
+  }
+  received_number_ = number;
+  return absl::OkStatus();
+}
+
+void ServerSession::CountBatch(absl::Span<const uint32_t> lengths) {
+  const int64_t alignment = packer_->spec().sequence_alignment;
+  const uint64_t tokens = SumOf(lengths);
+  ++counts_.batches;
+  counts_.sequences += lengths.size();
+  counts_.tokens += tokens;
+  counts_.footprint_tokens +=
+      alignment == 1 ? tokens : SumOfFootprints(lengths, alignment);
+}
+
+void ServerSession::AppendPacks(Packs packs, std::vector<Response>* responses) {
+  const uint64_t first_number = counts_.packs + 1;
+  counts_.packs += packs.size();
+  for (size_t begin = 0, end = 0; begin < packs.size(); begin = end) {
+    // At least one pack: packs are never cut.
+    end = begin + 1;
+    while (end < packs.size() &&
+           packs.offsets[end + 1] - packs.offsets[begin] <=
+               kMaxResponseSequences) {
+      ++end;
+    }
+    const bool whole = begin == 0 && end == packs.size();
+    responses->push_back(
+        {PackList{first_number + begin,
+                  whole ? std::move(packs) : Slice(packs, begin, end)},
+         absl::nullopt});
+    if (whole) return;
+  }
+}
+
+Credit ServerSession::credit() const {
+  Credit credit;
+  credit.received_number = received_number_;
+  credit.max_number = received_number_ + limits_.credit_inputs;
+  credit.max_sequences = received_sequences_ + limits_.credit_sequences;
+  return credit;
+}
+
+}  // namespace packhouse

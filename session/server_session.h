@@ -1,0 +1,111 @@
+// The server's end of one Pack stream, without I/O.
+//
+// Feed it each request as it arrives; it appends the responses that are to be
+// sent, in order. It owns the packer. It knows no clock, thread or transport,
+// so a test is a list of calls.
+//
+//   kNew --open--> kOpen --end--> kEnded
+//
+// Credit is given for each input as soon as the input is taken, so a client
+// that sends too early looks the same from here as one that sends in time. It
+// is the transport that holds such a client up: it must not read on while
+// responses of this session pile up unsent.
+//
+// Thread-compatible.
+
+#ifndef PACKHOUSE_SESSION_SERVER_SESSION_H_
+#define PACKHOUSE_SESSION_SERVER_SESSION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/optional.h"
+#include "absl/types/span.h"
+#include "packhouse/packer.h"
+#include "session/messages.h"
+
+namespace packhouse {
+
+// What a server allows a stream: every limit is at least 1. The memory of a
+// stream is bounded by max_window_sequences (the packer's) and the credit (what
+// is on the way).
+struct SessionLimits {
+  // Largest window that a spec may ask for, itself at most 3 << 20 (see
+  // kMaxMessageBytes). A pending sequence costs the packer about 30 bytes.
+  int64_t max_window_sequences = 1 << 20;
+
+  // Inputs and sequences that a client may have on the way. 64 batches of
+  // 4096 keep a connection busy on any local link.
+  uint64_t credit_inputs = 64;
+  uint64_t credit_sequences = 4 * kMaxBatchSequences;
+
+  // Sequences that a batch may have. Where credit_sequences is less, that
+  // holds: a batch that no credit ever allows would lock the stream.
+  uint32_t max_batch_sequences = kMaxBatchSequences;
+};
+
+// Counts of one session, for metrics. They only grow.
+struct SessionCounts {
+  uint64_t batches = 0;  // accepted
+  uint64_t refused_batches = 0;
+  uint64_t sequences = 0;         // accepted
+  uint64_t tokens = 0;            // accepted
+  uint64_t footprint_tokens = 0;  // accepted, rounded up to the alignment
+  uint64_t packs = 0;             // decided
+};
+
+class ServerSession {
+ public:
+  ServerSession(const SessionLimits& limits, uint64_t server_incarnation);
+
+  // Takes one request and appends the responses to *responses: at least one,
+  // the last of them with credit. A status other than OK is a protocol
+  // violation, with the codes of PackerService.Pack, and appends nothing: the
+  // stream has to be ended with it once the earlier responses are sent, and
+  // the session takes no request after it.
+  absl::Status Receive(const Request& request,
+                       std::vector<Response>* responses);
+
+  // True once `end` was received: nothing follows its responses.
+  bool ended() const { return state_ == State::kEnded; }
+
+  // Null before a valid `open`.
+  const PackSpec* spec() const;
+
+  const SessionCounts& counts() const { return counts_; }
+
+  // Sequences taken that are in no pack yet.
+  uint64_t pending_sequences() const;
+
+ private:
+  enum class State { kNew, kOpen, kEnded, kFailed };
+
+  absl::Status Handle(const std::monostate&, std::vector<Response>* responses);
+  absl::Status Handle(const Open& open, std::vector<Response>* responses);
+  absl::Status Handle(const Batch& batch, std::vector<Response>* responses);
+  absl::Status Handle(const Flush& flush, std::vector<Response>* responses);
+  absl::Status Handle(const End& end, std::vector<Response>* responses);
+
+  // OK if an input with this number may come now; counts it as received.
+  absl::Status AcceptInput(uint64_t number);
+
+  void CountBatch(absl::Span<const uint32_t> lengths);
+
+  // Appends decided packs in responses of at most kMaxResponseSequences.
+  void AppendPacks(Packs packs, std::vector<Response>* responses);
+
+  Credit credit() const;
+
+  const SessionLimits limits_;
+  const uint64_t server_incarnation_;
+  State state_ = State::kNew;
+  absl::optional<Packer> packer_;
+  uint64_t received_number_ = 0;
+  uint64_t received_sequences_ = 0;  // refused ones too
+  SessionCounts counts_;
+};
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_SESSION_SERVER_SESSION_H_

@@ -1,0 +1,190 @@
+#include "client/cli/packs_file.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/files.h"
+#include "tests/status_matchers.h"
+
+namespace packhouse {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr uint32_t kLongest = std::numeric_limits<uint32_t>::max();
+
+Packs MakePacks(const std::vector<std::vector<uint64_t>>& lists) {
+  Packs packs;
+  for (const std::vector<uint64_t>& list : lists) {
+    packs.ordinals.insert(packs.ordinals.end(), list.begin(), list.end());
+    packs.offsets.push_back(packs.ordinals.size());
+  }
+  return packs;
+}
+
+class PacksFileTest : public testing::Test {
+ protected:
+  absl::StatusOr<std::vector<PackLines>> Read(const std::string& content,
+                                              uint64_t streams = 1) {
+    WriteFile(path_, content);
+    return ReadPacks(path_, streams);
+  }
+
+  TempDir folder_;
+  const std::string path_ = folder_.File("packs.jsonl");
+};
+
+TEST_F(PacksFileTest, WritesOneStream) {
+  const std::vector<std::vector<uint32_t>> lists = {{5, kLongest, 3}};
+  ASSERT_THAT(WritePacks(path_, lists, {MakePacks({{1}, {0, 2}})}), IsOk());
+  EXPECT_EQ(ReadFile(path_),
+            "{\"ordinals\":[1],\"lengths\":[4294967295]}\n"
+            "{\"ordinals\":[0,2],\"lengths\":[5,3]}\n");
+}
+
+TEST_F(PacksFileTest, WritesStreamsInOrder) {
+  const std::vector<std::vector<uint32_t>> lists = {{5, 4}, {3}, {}};
+  const std::vector<Packs> packs = {MakePacks({{1}, {0}}), MakePacks({{0}}),
+                                    Packs()};
+  ASSERT_THAT(WritePacks(path_, lists, packs), IsOk());
+  EXPECT_EQ(ReadFile(path_),
+            "{\"ordinals\":[1],\"lengths\":[4],\"stream\":0}\n"
+            "{\"ordinals\":[0],\"lengths\":[5],\"stream\":0}\n"
+            "{\"ordinals\":[0],\"lengths\":[3],\"stream\":1}\n");
+}
+
+TEST_F(PacksFileTest, WritesGroupsOfAHistogram) {
+  HistogramPlan plan;
+  plan.groups.push_back({{5, 3}, 7});
+  plan.groups.push_back({{8}, 1000000000000});
+  ASSERT_THAT(WriteHistogramPacks(path_, plan), IsOk());
+  EXPECT_EQ(ReadFile(path_),
+            "{\"lengths\":[5,3],\"count\":7}\n"
+            "{\"lengths\":[8],\"count\":1000000000000}\n");
+}
+
+TEST_F(PacksFileTest, ReadsWhatItWrote) {
+  // Some megabytes, so that every buffer is filled and emptied.
+  std::vector<std::vector<uint32_t>> lists(2);
+  std::vector<Packs> packs(2);
+  for (uint32_t i = 0; i < 200000; ++i) {
+    for (size_t k = 0; k < 2; ++k) {
+      lists[k].push_back(i * 2654435761u + static_cast<uint32_t>(k));
+      packs[k].ordinals.push_back(i);
+      if (i % (3 + k) == 0) packs[k].offsets.push_back(i + 1);
+    }
+  }
+  for (Packs& each : packs) {
+    if (each.offsets.back() != 200000) each.offsets.push_back(200000);
+  }
+  ASSERT_THAT(WritePacks(path_, lists, packs), IsOk());
+  absl::StatusOr<std::vector<PackLines>> read = ReadPacks(path_, 2);
+  ASSERT_THAT(read, IsOk());
+  for (size_t k = 0; k < 2; ++k) {
+    EXPECT_TRUE((*read)[k].packs == packs[k]);
+    EXPECT_EQ((*read)[k].lengths, lists[k]);
+    EXPECT_EQ((*read)[k].line_numbers.size(), packs[k].size());
+  }
+  EXPECT_EQ((*read)[1].line_numbers.front(), packs[0].size() + 1);
+}
+
+TEST_F(PacksFileTest, FailedWriteLeavesTheOlderFile) {
+  const std::vector<std::vector<uint32_t>> lists = {{5}};
+  const std::vector<Packs> packs = {MakePacks({{0}})};
+  EXPECT_THAT(WritePacks("/dev/full", lists, packs),
+              StatusIs(absl::StatusCode::kUnknown, HasSubstr("/dev/full")));
+  EXPECT_THAT(WritePacks(folder_.File("none/packs"), lists, packs),
+              StatusIs(absl::StatusCode::kUnknown, HasSubstr("No such file")));
+}
+
+TEST_F(PacksFileTest, ReadsAnySpellingOfTheSame) {
+  absl::StatusOr<std::vector<PackLines>> read = Read(
+      "\n { \"lengths\" : [ 3, 4 ], \"ordinals\":[0,18446744073709551615]"
+      "}\r\n{\"ordinals\":[],\"lengths\":[]}");
+  ASSERT_THAT(read, IsOk());
+  const PackLines& lines = read->at(0);
+  EXPECT_TRUE(lines.packs == MakePacks({{0, 18446744073709551615u}, {}}));
+  EXPECT_THAT(lines.lengths, ElementsAre(3, 4));
+  EXPECT_THAT(lines.line_numbers, ElementsAre(2, 3));
+}
+
+TEST_F(PacksFileTest, NothingIsNoPacks) {
+  absl::StatusOr<std::vector<PackLines>> read = Read("", 3);
+  ASSERT_THAT(read, IsOk());
+  ASSERT_EQ(read->size(), 3u);
+  for (const PackLines& lines : *read) EXPECT_TRUE(lines.packs.empty());
+}
+
+TEST_F(PacksFileTest, BadLineIsNamed) {
+  const struct {
+    std::string line;
+    std::string text;
+  } kCases[] = {
+      {"x", "is not JSON"},
+      {"{\"ordinals\":[0],\"lengths\":[5]", "is not JSON"},
+      {"{\"ordinals\":[0],\"lengths\":[5]} x", "is not JSON"},
+      {"{\"ordinals\":[0],\"lengths\":[\"\xff\"]}", "is not JSON"},
+      {"5", "a number where none belongs"},
+      {"\"x\"", "a string where none belongs"},
+      {"null", "a null where none belongs"},
+      {"[]", "an array where none belongs"},
+      {"{}", "\"ordinals\" and \"lengths\" are needed"},
+      {"{\"ordinals\":[0]}", "\"ordinals\" and \"lengths\" are needed"},
+      {"{\"lengths\":[0]}", "\"ordinals\" and \"lengths\" are needed"},
+      {"{\"ordinals\":0,\"lengths\":[5]}", "a number where none belongs"},
+      {"{\"ordinals\":[[0]],\"lengths\":[5]}", "an array where none belongs"},
+      {"{\"ordinals\":[{}],\"lengths\":[5]}", "an object inside a pack"},
+      {"{\"ordinals\":[true],\"lengths\":[5]}", "a boolean where none"},
+      {"{\"ordinals\":[0],\"ordinals\":[0]}", "a second \"ordinals\""},
+      {"{\"ordinals\":[-1],\"lengths\":[5]}", "-1 is negative"},
+      {"{\"ordinals\":[0.5],\"lengths\":[5]}", "\"0.5\" is not a whole"},
+      {"{\"ordinals\":[18446744073709551616],\"lengths\":[5]}",
+       "is not a whole number"},
+      {"{\"ordinals\":[0],\"lengths\":[4294967296]}",
+       "4294967296 is over the limit"},
+      {"{\"ordinals\":[0],\"lengths\":[5],\"x\":1}", "unknown key \"x\""},
+      {"{\"ordinals\":[0],\"lengths\":[5],\"source_offsets\":[0]}",
+       "this build has no split or truncated sequences"},
+      {"{\"lengths\":[5],\"count\":1}", "packs of a histogram"},
+      {"{\"ordinals\":[0],\"lengths\":[5],\"stream\":0}", "--streams"},
+      {"{\"ordinals\":[0],\"lengths\":[5],\"stream\":[0]}",
+       "an array where none belongs"},
+      {std::string(1000000, '{'), "is not JSON"},
+      {absl::StrCat("{\"", std::string(1000000, 'x'), "\":1}"), "unknown key"},
+  };
+  for (const auto& bad : kCases) {
+    EXPECT_THAT(
+        Read(absl::StrCat("{\"ordinals\":[0],\"lengths\":[5]}\n", bad.line)),
+        StatusIs(
+            absl::StatusCode::kInvalidArgument,
+            AllOf(HasSubstr("packs.jsonl: line 2: "), HasSubstr(bad.text))));
+  }
+  EXPECT_THAT(Read("{\"ordinals\":[0],\"lengths\":[5]}\n", 2),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("line 1: has no \"stream\"")));
+}
+
+TEST_F(PacksFileTest, ContradictionIsNoMatterOfFormat) {
+  EXPECT_THAT(Read("{\"ordinals\":[0,1],\"lengths\":[5]}\n"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("line 1: holds 2 ordinals and 1 lengths")));
+  EXPECT_THAT(Read("{\"ordinals\":[0],\"lengths\":[5],\"stream\":2}\n", 2),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("line 1: stream 2 is not one of 0 to 1")));
+}
+
+TEST_F(PacksFileTest, NoFile) {
+  EXPECT_THAT(ReadPacks(path_, 1), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("No such file")));
+}
+
+}  // namespace
+}  // namespace packhouse

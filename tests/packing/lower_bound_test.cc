@@ -1,0 +1,128 @@
+#include "packing/lower_bound.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "packhouse/plan_check.h"
+
+namespace packhouse {
+namespace {
+
+PackSpec Spec(int64_t capacity, int64_t max_sequences = 0,
+              int64_t alignment = 1) {
+  PackSpec spec;
+  spec.capacity_tokens = capacity;
+  spec.max_sequences_per_pack = max_sequences;
+  spec.sequence_alignment = alignment;
+  return spec;
+}
+
+// The fewest packs, by trying everything: each length in turn goes into every
+// open pack or a new one.
+uint64_t Optimum(std::vector<uint32_t> lengths, uint32_t capacity,
+                 size_t max_sequences) {
+  std::sort(lengths.rbegin(), lengths.rend());
+  uint64_t best = lengths.size();
+  std::vector<uint32_t> used;
+  std::vector<size_t> held;
+  const std::function<void(size_t)> place = [&](size_t i) {
+    if (used.size() >= best) return;
+    if (i == lengths.size()) {
+      best = used.size();
+      return;
+    }
+    for (size_t p = 0; p < used.size(); ++p) {
+      if (used[p] + lengths[i] > capacity) continue;
+      if (max_sequences != 0 && held[p] == max_sequences) continue;
+      used[p] += lengths[i];
+      ++held[p];
+      place(i + 1);
+      used[p] -= lengths[i];
+      --held[p];
+    }
+    used.push_back(lengths[i]);
+    held.push_back(1);
+    place(i + 1);
+    used.pop_back();
+    held.pop_back();
+  };
+  place(0);
+  return best;
+}
+
+// L2 as the book defines it: every alpha up to half the capacity, no tricks.
+uint64_t NaiveBound(const std::vector<uint32_t>& lengths, int64_t capacity,
+                    int64_t max_sequences) {
+  int64_t best = 0;
+  for (int64_t alpha = 0; alpha <= capacity / 2; ++alpha) {
+    int64_t n1 = 0, n2 = 0, large = 0, small = 0;
+    for (int64_t length : lengths) {
+      if (length > capacity - alpha) {
+        ++n1;
+      } else if (2 * length > capacity) {
+        ++n2;
+        large += length;
+      } else if (length >= alpha) {
+        small += length;
+      }
+    }
+    const int64_t beyond = small - (n2 * capacity - large);
+    const int64_t further = beyond > 0 ? (beyond + capacity - 1) / capacity : 0;
+    best = std::max(best, n1 + n2 + further);
+  }
+  if (max_sequences != 0) {
+    const int64_t n = int64_t(lengths.size());
+    best = std::max(best, (n + max_sequences - 1) / max_sequences);
+  }
+  return uint64_t(best);
+}
+
+TEST(LowerBound, EqualsTheDefinitionAndNeverExceedsTheOptimum) {
+  std::mt19937 rng(5);
+  for (int round = 0; round < 3000; ++round) {
+    const uint32_t capacity = 1 + rng() % 30;
+    std::vector<uint32_t> lengths(rng() % 9);
+    for (uint32_t& length : lengths) length = 1 + rng() % capacity;
+    const int64_t max_sequences = rng() % 2 ? 0 : 1 + rng() % 4;
+    const absl::StatusOr<uint64_t> bound =
+        LowerBoundPacks(lengths, Spec(capacity, max_sequences));
+    ASSERT_TRUE(bound.ok());
+    ASSERT_EQ(*bound, NaiveBound(lengths, capacity, max_sequences))
+        << testing::PrintToString(lengths) << " capacity " << capacity;
+    ASSERT_LE(*bound, Optimum(lengths, capacity, max_sequences))
+        << testing::PrintToString(lengths) << " capacity " << capacity;
+  }
+}
+
+TEST(LowerBound, SeesWhatVolumeDoesNot) {
+  // Three just above half: the volume bound says 2.
+  EXPECT_EQ(*LowerBoundPacks({6, 6, 6}, Spec(11)), 3u);
+  // 7s leave no room for a 4: volume says 3, alpha = 4 says 2 + 1.5.
+  EXPECT_EQ(*LowerBoundPacks({7, 7, 4, 4, 4, 4}, Spec(10)), 4u);
+}
+
+// Where the alignment does not divide the capacity, what is behind the last
+// multiple is of no use: two footprints of 8 fit a capacity of 20, not 2.5.
+TEST(LowerBound, CountsInMultiplesOfTheAlignment) {
+  EXPECT_EQ(*LowerBoundPacks({8, 7, 1, 8, 3}, Spec(20, 0, 8)), 3u);
+}
+
+TEST(LowerBound, EmptyAndLimits) {
+  EXPECT_EQ(*LowerBoundPacks({}, Spec(8)), 0u);
+  EXPECT_EQ(*LowerBoundPacks({1, 1, 1, 1, 1}, Spec(8, 2)), 3u);
+  EXPECT_FALSE(LowerBoundPacks({9}, Spec(8)).ok());
+  EXPECT_FALSE(LowerBoundPacks({1}, Spec(0)).ok());
+}
+
+// Sums far beyond 64 bits of tokens do not wrap.
+TEST(LowerBound, HugeCounts) {
+  const FootprintCount counts[] = {{1, 1}, {2147483647, uint64_t{1} << 62}};
+  EXPECT_EQ(LowerBound(counts, 2147483647, 0), (uint64_t{1} << 62) + 1);
+}
+
+}  // namespace
+}  // namespace packhouse

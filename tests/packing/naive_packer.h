@@ -1,0 +1,31 @@
+// The windowed rules as their definitions read, slow and obvious: the oracle of
+// the packers' tests. It shares no code with packing/.
+
+#ifndef PACKHOUSE_TESTS_PACKING_NAIVE_PACKER_H_
+#define PACKHOUSE_TESTS_PACKING_NAIVE_PACKER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <set>
+#include <vector>
+
+#include "packhouse/packs.h"
+#include "packhouse/spec.h"
+
+namespace packhouse {
+
+using Lengths = std::vector<uint32_t>;
+
+// The packs of `lengths`, with a flush before each ordinal in `flushes` (and,
+// as always, one at the end).
+Packs NaivePlan(const Lengths& lengths, const PackSpec& spec,
+                const std::set<size_t>& flushes = {});
+
+// Packs from literals, and as text for failures.
+Packs MakePacks(const std::vector<std::vector<uint64_t>>& packs);
+void PrintTo(const Packs& packs, std::ostream* out);
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_TESTS_PACKING_NAIVE_PACKER_H_

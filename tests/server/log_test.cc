@@ -1,0 +1,93 @@
+#include "server/log.h"
+
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace packhouse {
+namespace {
+
+constexpr Log::Format kText = Log::Format::kText;
+constexpr Log::Format kJson = Log::Format::kJson;
+
+const absl::Time kTime = absl::FromUnixMillis(1714555800123);
+
+TEST(FormatLogLine, Text) {
+  EXPECT_EQ(
+      FormatLogLine(kText, kTime, "info", "serving", Log::Fields::object()),
+      "2024-05-01T09:30:00.123Z info serving\n");
+  EXPECT_EQ(
+      FormatLogLine(kText, kTime, "warning", "stream ended",
+                    {{"n", 18446744073709551615u},
+                     {"ok", true},
+                     {"seconds", 0.5},
+                     {"bare", "unix:/run/a.sock"},
+                     {"spaced", "a b"},
+                     {"empty", ""},
+                     {"quoted", "say \"x\"=1\n\tnext"},
+                     {"list", {"a", "b"}}}),
+      "2024-05-01T09:30:00.123Z warning stream ended n=18446744073709551615 "
+      "ok=true seconds=0.5 bare=unix:/run/a.sock spaced=\"a b\" empty=\"\" "
+      "quoted=\"say \\\"x\\\"=1\\n\\tnext\" list=[\"a\",\"b\"]\n");
+}
+
+TEST(FormatLogLine, Json) {
+  EXPECT_EQ(FormatLogLine(kJson, kTime, "info", "serving",
+                          {{"listen", {"a", "b"}}, {"n", 3}}),
+            "{\"time\":\"2024-05-01T09:30:00.123Z\",\"level\":\"info\","
+            "\"message\":\"serving\",\"listen\":[\"a\",\"b\"],\"n\":3}\n");
+}
+
+// Nothing that a client sends breaks a line or reaches a terminal.
+TEST(FormatLogLine, AnyBytes) {
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) bytes.push_back(static_cast<char>(i));
+  bytes += "\xc2\x9b";  // U+009B begins a terminal's escape sequence
+  for (Log::Format format : {kText, kJson}) {
+    const std::string line =
+        FormatLogLine(format, kTime, "info", "m", {{"bytes", bytes}});
+    EXPECT_EQ(line.find('\n'), line.size() - 1);
+    for (const char c : line.substr(0, line.size() - 1)) {
+      EXPECT_TRUE(c >= ' ' && c <= 127) << static_cast<int>(c);
+    }
+  }
+}
+
+TEST(Log, LinesOfThreadsDoNotMix) {
+  std::FILE* file = std::tmpfile();
+  ASSERT_NE(file, nullptr);
+  {
+    Log log(kText, file);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&log, t] {
+        for (int i = 0; i < 100; ++i) {
+          log.Info("x",
+                   {{"text", std::string(200, static_cast<char>('a' + t))}});
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  std::rewind(file);
+  std::string content(1 << 20, '\0');
+  content.resize(std::fread(content.data(), 1, content.size(), file));
+  std::fclose(file);
+
+  const std::vector<std::string> lines =
+      absl::StrSplit(content, '\n', absl::SkipEmpty());
+  EXPECT_EQ(lines.size(), 400);
+  for (const std::string& line : lines) {
+    EXPECT_THAT(line, testing::MatchesRegex(".* info x text=(a+|b+|c+|d+)"));
+  }
+}
+
+}  // namespace
+}  // namespace packhouse

@@ -1,0 +1,455 @@
+#include "session/server_session.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "packhouse/packer.h"
+#include "packhouse/plan_check.h"
+#include "tests/session/session_testing.h"
+
+namespace packhouse {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr uint64_t kIncarnation = 0x1234567890abcdef;
+
+// A session and everything it has answered.
+class Server {
+ public:
+  explicit Server(const SessionLimits& limits = SessionLimits())
+      : session(limits, kIncarnation) {}
+
+  absl::Status Send(Request request) {
+    responses.clear();
+    return session.Receive(request, &responses);
+  }
+
+  // Sends a request that must succeed; the packs of its responses.
+  Packs MustSend(Request request) {
+    EXPECT_THAT(Send(std::move(request)), IsOk());
+    Packs packs;
+    for (size_t i = 0; i < responses.size(); ++i) {
+      // The last response has the credit, and only that.
+      EXPECT_EQ(responses[i].credit.has_value(), i + 1 == responses.size());
+      if (const auto* list = std::get_if<PackList>(&responses[i].event)) {
+        packs.Append(list->packs);
+      }
+    }
+    EXPECT_FALSE(responses.empty());
+    return packs;
+  }
+
+  const Credit& credit() const { return *responses.back().credit; }
+
+  template <typename T>
+  const T& event(size_t i = 0) const {
+    return std::get<T>(responses.at(i).event);
+  }
+
+  ServerSession session;
+  std::vector<Response> responses;  // to the last request
+};
+
+Open OpenWith(const PackSpec& spec) { return Open{kProtocolVersion, spec}; }
+
+TEST(ServerSessionTest, OpenedTellsLimitsAndCredit) {
+  SessionLimits limits;
+  limits.credit_inputs = 7;
+  limits.credit_sequences = 500;
+  limits.max_batch_sequences = 100;
+  Server server(limits);
+  EXPECT_EQ(server.session.spec(), nullptr);
+
+  const PackSpec spec = MakeSpec(512, 64);
+  server.MustSend(OpenWith(spec));
+  ASSERT_EQ(server.responses.size(), 1u);
+  const Opened& opened = server.event<Opened>();
+  EXPECT_EQ(opened.protocol_version, 1u);
+  EXPECT_EQ(opened.server_incarnation, kIncarnation);
+  EXPECT_EQ(opened.max_batch_sequences, 100u);
+  EXPECT_EQ(server.credit().received_number, 0u);
+  EXPECT_EQ(server.credit().max_number, 7u);
+  EXPECT_EQ(server.credit().max_sequences, 500u);
+  ASSERT_NE(server.session.spec(), nullptr);
+  EXPECT_EQ(*server.session.spec(), spec);
+}
+
+TEST(ServerSessionTest, RefusesWhatItCannotOpen) {
+  struct Case {
+    Open open;
+    absl::StatusCode code;
+    std::vector<std::string> parts;
+  };
+  PackSpec unknown = MakeSpec(512, 64);
+  unknown.algorithm = "magic";
+  const Case cases[] = {
+      {{0, MakeSpec(512, 64)},
+       absl::StatusCode::kFailedPrecondition,
+       {"version 0", "1 to 1"}},
+      {{2, MakeSpec(512, 64)},
+       absl::StatusCode::kFailedPrecondition,
+       {"version 2", "1 to 1"}},
+      // Another version may mean another spec: it comes first.
+      {{2, MakeSpec(0, 0)},
+       absl::StatusCode::kFailedPrecondition,
+       {"version 2"}},
+      {OpenWith(MakeSpec(0, -3)),
+       absl::StatusCode::kInvalidArgument,
+       {"capacity_tokens", "window_sequences", "-3"}},
+      {OpenWith(unknown),
+       absl::StatusCode::kInvalidArgument,
+       {"magic", "spfhp", "lpfhp"}},
+      {OpenWith(MakeSpec(512, 1001)),
+       absl::StatusCode::kResourceExhausted,
+       {"1001", "1000"}},
+  };
+  SessionLimits limits;
+  limits.max_window_sequences = 1000;
+  for (const Case& test : cases) {
+    Server server(limits);
+    EXPECT_THAT(server.Send(test.open),
+                StatusIs(test.code, Mentions(test.parts)));
+    EXPECT_TRUE(server.responses.empty());
+    EXPECT_EQ(server.session.spec(), nullptr);
+  }
+  Server server(limits);
+  EXPECT_THAT(server.Send(OpenWith(MakeSpec(512, 1000))), IsOk());
+}
+
+TEST(ServerSessionTest, RefusesRequestsInTheWrongState) {
+  enum Before { kNothing, kOpened, kEnded };
+  struct Case {
+    Before before;
+    Request request;
+    std::string part;
+  };
+  const Open open = OpenWith(MakeSpec(512, 64));
+  const Case cases[] = {
+      {kNothing, std::monostate(), "no content"},
+      {kNothing, Batch{1, {5}}, "first request"},
+      {kNothing, Flush{1}, "first request"},
+      {kNothing, End{1}, "first request"},
+      {kOpened, std::monostate(), "no content"},
+      {kOpened, open, "second `open`"},
+      {kEnded, std::monostate(), "no content"},
+      {kEnded, open, "second `open`"},
+      {kEnded, Batch{2, {5}}, "input 2 came after `end`"},
+      {kEnded, Flush{2}, "input 2 came after `end`"},
+      {kEnded, End{2}, "input 2 came after `end`"},
+  };
+  for (const Case& test : cases) {
+    SCOPED_TRACE(testing::Message() << "before " << test.before << ", request "
+                                    << test.request.index());
+    Server server;
+    if (test.before != kNothing) server.MustSend(open);
+    if (test.before == kEnded) server.MustSend(End{1});
+    EXPECT_THAT(
+        server.Send(test.request),
+        StatusIs(absl::StatusCode::kFailedPrecondition, Mentions({test.part})));
+    EXPECT_TRUE(server.responses.empty());
+  }
+}
+
+TEST(ServerSessionTest, NamesTheExpectedNumber) {
+  const auto make = [](int kind, uint64_t number) -> Request {
+    if (kind == 0) return Batch{number, {1}};
+    if (kind == 1) return Flush{number};
+    return End{number};
+  };
+  for (int kind = 0; kind < 3; ++kind) {
+    for (const uint64_t received : {uint64_t{0}, uint64_t{1}, uint64_t{5}}) {
+      for (const uint64_t number : {uint64_t{0}, received, received + 2,
+                                    std::numeric_limits<uint64_t>::max()}) {
+        Server server;
+        server.MustSend(OpenWith(MakeSpec(10, 4)));
+        for (uint64_t i = 1; i <= received; ++i) {
+          server.MustSend(Batch{i, {1}});
+        }
+        EXPECT_THAT(server.Send(make(kind, number)),
+                    StatusIs(absl::StatusCode::kOutOfRange,
+                             Mentions({"input " + std::to_string(number),
+                                       std::to_string(received + 1) +
+                                           " was expected"})));
+        EXPECT_TRUE(server.responses.empty());
+      }
+    }
+  }
+}
+
+TEST(ServerSessionTest, TakesNothingAfterAFailure) {
+  Server server;
+  server.MustSend(OpenWith(MakeSpec(10, 4)));
+  EXPECT_FALSE(server.Send(Batch{3, {1}}).ok());
+  EXPECT_FALSE(server.session.ended());
+  for (const Request& request :
+       std::vector<Request>{OpenWith(MakeSpec(10, 4)), Batch{1, {1}}, End{1},
+                            std::monostate()}) {
+    EXPECT_THAT(server.Send(request),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         Mentions({"has failed"})));
+    EXPECT_TRUE(server.responses.empty());
+  }
+}
+
+TEST(ServerSessionTest, AnswersEveryInputWithPacksAndCredit) {
+  SessionLimits limits;
+  limits.credit_inputs = 10;
+  limits.credit_sequences = 100;
+  Server server(limits);
+  server.MustSend(OpenWith(MakeSpec(10, 3)));
+
+  // Two of a window of three: nothing is decided.
+  EXPECT_TRUE(server.MustSend(Batch{1, {6, 4}}).empty());
+  EXPECT_EQ(server.credit().received_number, 1u);
+  EXPECT_EQ(server.credit().max_number, 11u);
+  EXPECT_EQ(server.credit().max_sequences, 102u);
+  EXPECT_EQ(server.session.pending_sequences(), 2u);
+
+  // The third closes it, one is over.
+  Packs packs = server.MustSend(Batch{2, {5, 7}});
+  EXPECT_THAT(Lists(packs), ElementsAre(ElementsAre(0), ElementsAre(1, 2)));
+  EXPECT_EQ(server.event<PackList>().first_number, 1u);
+  EXPECT_EQ(server.credit().received_number, 2u);
+  EXPECT_EQ(server.credit().max_sequences, 104u);
+
+  packs = server.MustSend(Flush{3});
+  EXPECT_THAT(Lists(packs), ElementsAre(ElementsAre(3)));
+  EXPECT_EQ(server.event<PackList>().first_number, 3u);
+
+  // With nothing pending a flush closes nothing; an empty batch is an input.
+  EXPECT_TRUE(server.MustSend(Flush{4}).empty());
+  EXPECT_TRUE(
+      std::holds_alternative<std::monostate>(server.responses.at(0).event));
+  EXPECT_TRUE(server.MustSend(Batch{5, {}}).empty());
+  EXPECT_EQ(server.credit().received_number, 5u);
+  EXPECT_EQ(server.credit().max_number, 15u);
+
+  server.MustSend(Batch{6, {1}});
+  EXPECT_FALSE(server.session.ended());
+  packs = server.MustSend(End{7});
+  EXPECT_TRUE(server.session.ended());
+  ASSERT_EQ(server.responses.size(), 2u);
+  EXPECT_THAT(Lists(packs), ElementsAre(ElementsAre(4)));
+  EXPECT_EQ(server.event<PackList>(0).first_number, 4u);
+  EXPECT_EQ(server.event<Ended>(1).sequences, 5u);
+  EXPECT_EQ(server.event<Ended>(1).packs, 4u);
+  EXPECT_EQ(server.credit().received_number, 7u);
+  EXPECT_EQ(server.session.pending_sequences(), 0u);
+}
+
+TEST(ServerSessionTest, AppendsToResponsesThatWait) {
+  ServerSession session(SessionLimits(), kIncarnation);
+  std::vector<Response> responses;
+  uint64_t number = 0;
+  EXPECT_THAT(session.Receive(OpenWith(MakeSpec(10, 3)), &responses), IsOk());
+  for (const Request& request :
+       std::vector<Request>{Batch{1, {6}}, Flush{2}, Batch{3, {0}}}) {
+    EXPECT_THAT(session.Receive(request, &responses), IsOk());
+    ASSERT_EQ(responses.size(), ++number + 1);
+    for (uint64_t i = 0; i <= number; ++i) {
+      EXPECT_EQ(responses[i].credit->received_number, i);
+    }
+  }
+  EXPECT_FALSE(session.Receive(End{9}, &responses).ok());
+  EXPECT_EQ(responses.size(), number + 1);
+}
+
+TEST(ServerSessionTest, AnEmptyStreamEnds) {
+  Server server;
+  server.MustSend(OpenWith(MakeSpec(10, 3)));
+  server.MustSend(End{1});
+  ASSERT_EQ(server.responses.size(), 1u);
+  EXPECT_EQ(server.event<Ended>().sequences, 0u);
+  EXPECT_EQ(server.event<Ended>().packs, 0u);
+}
+
+TEST(ServerSessionTest, ABadBatchIsRefusedWholeAndTheStreamLives) {
+  Server server;
+  server.MustSend(OpenWith(MakeSpec(10, 3)));
+  server.MustSend(Batch{1, {6}});
+  const uint64_t credit_before = server.credit().max_sequences;
+
+  server.MustSend(Batch{2, {3, 0, 11, 4}});
+  ASSERT_EQ(server.responses.size(), 1u);
+  const Refused& refused = server.event<Refused>();
+  EXPECT_EQ(refused.number, 2u);
+  EXPECT_THAT(refused.status, StatusIs(absl::StatusCode::kInvalidArgument,
+                                       Mentions({"2", "3", "11", "10"})));
+  EXPECT_EQ(server.credit().received_number, 2u);
+  // Refused sequences count against the credit, and it comes back.
+  EXPECT_EQ(server.credit().max_sequences, credit_before + 4);
+  EXPECT_EQ(server.session.pending_sequences(), 1u);
+
+  // The next batch gets the ordinals that the refused one did not.
+  const Packs packs = server.MustSend(Batch{3, {4, 9}});
+  EXPECT_THAT(Lists(packs), ElementsAre(ElementsAre(0, 1), ElementsAre(2)));
+  EXPECT_EQ(server.session.counts().batches, 2u);
+  EXPECT_EQ(server.session.counts().refused_batches, 1u);
+  EXPECT_EQ(server.session.counts().sequences, 3u);
+  EXPECT_EQ(server.session.counts().tokens, 19u);
+}
+
+TEST(ServerSessionTest, TheTextOfARefusalIsShort) {
+  Server server;
+  server.MustSend(OpenWith(MakeSpec(10, 3)));
+  server.MustSend(
+      Batch{1, std::vector<uint32_t>(kMaxBatchSequences, 4294967295)});
+  const Refused& refused = server.event<Refused>();
+  EXPECT_LT(refused.status.message().size(), 2048u);
+  EXPECT_THAT(refused.status, StatusIs(absl::StatusCode::kInvalidArgument,
+                                       Mentions({"4294967295", "65536"})));
+}
+
+TEST(ServerSessionTest, ATooLongBatchEndsTheStream) {
+  struct Case {
+    uint64_t credit_sequences;
+    uint32_t max_batch_sequences;
+    uint32_t allowed;
+  };
+  // A batch beyond the whole credit could never be sent, so the lesser holds.
+  for (const Case& test :
+       {Case{1000, 50, 50}, Case{50, 1000, 50}, Case{1, 1, 1}}) {
+    SessionLimits limits;
+    limits.credit_sequences = test.credit_sequences;
+    limits.max_batch_sequences = test.max_batch_sequences;
+    Server server(limits);
+    server.MustSend(OpenWith(MakeSpec(10, 3)));
+    EXPECT_EQ(server.event<Opened>().max_batch_sequences, test.allowed);
+    server.MustSend(Batch{1, std::vector<uint32_t>(test.allowed, 1)});
+    EXPECT_THAT(
+        server.Send(Batch{2, std::vector<uint32_t>(test.allowed + 1, 1)}),
+        StatusIs(absl::StatusCode::kResourceExhausted,
+                 Mentions({"batch 2", std::to_string(test.allowed + 1),
+                           "at most " + std::to_string(test.allowed)})));
+    EXPECT_TRUE(server.responses.empty());
+    EXPECT_EQ(server.session.counts().sequences, test.allowed);
+  }
+}
+
+// The sequences of each response to the last request that has packs.
+std::vector<size_t> ResponseSizes(const Server& server) {
+  std::vector<size_t> sizes;
+  for (const Response& response : server.responses) {
+    if (const auto* list = std::get_if<PackList>(&response.event)) {
+      sizes.push_back(list->packs.ordinals.size());
+    }
+  }
+  return sizes;
+}
+
+TEST(ServerSessionTest, AWindowThatClosesAtOnceComesInSeveralResponses) {
+  constexpr uint32_t kWindow = 1 << 20;
+  Server server;
+  const PackSpec spec = MakeSpec(512, kWindow);
+  server.MustSend(OpenWith(spec));
+
+  std::mt19937_64 random(1);
+  std::vector<uint32_t> lengths(kWindow);
+  for (uint32_t& length : lengths) {
+    length = 1 + static_cast<uint32_t>(random() % 512);
+  }
+  Packs packs;
+  uint64_t number = 0;
+  for (size_t begin = 0; begin < kWindow; begin += kMaxBatchSequences) {
+    EXPECT_TRUE(packs.empty());
+    packs = server.MustSend(Batch{
+        ++number,
+        std::vector<uint32_t>(lengths.begin() + begin,
+                              lengths.begin() + begin + kMaxBatchSequences)});
+  }
+  const absl::StatusOr<Packs> plan = Plan(lengths, spec);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_TRUE(packs == *plan);
+
+  // Full responses, so as few as there can be, give or take a pack's length.
+  const std::vector<size_t> sizes = ResponseSizes(server);
+  EXPECT_GE(sizes.size(), kWindow / kMaxResponseSequences);
+  EXPECT_LE(sizes.size(), kWindow / kMaxResponseSequences + 1);
+  EXPECT_LE(*std::max_element(sizes.begin(), sizes.end()),
+            kMaxResponseSequences);
+  uint64_t next = 1;
+  for (size_t i = 0; i < server.responses.size(); ++i) {
+    EXPECT_EQ(server.event<PackList>(i).first_number, next);
+    next += server.event<PackList>(i).packs.size();
+  }
+  EXPECT_EQ(server.session.counts().packs, next - 1);
+}
+
+TEST(ServerSessionTest, APackIsNeverCut) {
+  // Two packs of 70000 sequences each, and a small one.
+  constexpr uint32_t kPack = 70000;
+  static_assert(kPack > kMaxResponseSequences);
+  Server server;
+  server.MustSend(OpenWith(MakeSpec(kPack, 1 << 20)));
+  const std::vector<uint32_t> ones(kPack / 2, 1);
+  for (uint64_t number = 1; number <= 4; ++number) {
+    server.MustSend(Batch{number, ones});
+  }
+  server.MustSend(Batch{5, {1, 1}});
+  server.MustSend(Flush{6});
+  EXPECT_THAT(ResponseSizes(server), ElementsAre(kPack, kPack, 2));
+  EXPECT_EQ(server.event<PackList>(2).first_number, 3u);
+}
+
+TEST(ServerSessionTest, PacksUpToTheLimitShareAResponse) {
+  Server server;
+  server.MustSend(OpenWith(MakeSpec(1, 1 << 20)));
+  const std::vector<uint32_t> ones(kMaxResponseSequences, 1);
+  server.MustSend(Batch{1, ones});
+  server.MustSend(Flush{2});
+  EXPECT_THAT(ResponseSizes(server), ElementsAre(kMaxResponseSequences));
+  server.MustSend(Batch{3, ones});
+  server.MustSend(Batch{4, {1}});
+  server.MustSend(Flush{5});
+  EXPECT_THAT(ResponseSizes(server), ElementsAre(kMaxResponseSequences, 1));
+}
+
+TEST(ServerSessionTest, CountsTokensAndFootprintsExactly) {
+  std::mt19937_64 random(1);
+  for (const int64_t alignment :
+       {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{7}, int64_t{12},
+        int64_t{16}, int64_t{1000}, int64_t{65537}, (int64_t{1} << 30) - 1,
+        int64_t{1} << 30, kMaxCapacityTokens}) {
+    SCOPED_TRACE(testing::Message() << "alignment " << alignment);
+    PackSpec spec = MakeSpec(kMaxCapacityTokens, 64);
+    spec.sequence_alignment = alignment;
+    // Lengths on both sides of every edge, the longest, and any others.
+    const int64_t longest = kMaxCapacityTokens / alignment * alignment;
+    std::vector<uint32_t> lengths;
+    const auto add = [&](int64_t length) {
+      if (length < 1 || length > longest) return;
+      lengths.push_back(static_cast<uint32_t>(length));
+    };
+    for (int64_t units = 0; units < 100; ++units) {
+      for (int64_t beside = -1; beside <= 1; ++beside) {
+        add(units * alignment + beside);
+        add(longest - units * alignment + beside);
+      }
+    }
+    for (int i = 0; i < 10000; ++i) {
+      add(static_cast<int64_t>(random() % static_cast<uint64_t>(longest)) + 1);
+    }
+    uint64_t tokens = 0;
+    uint64_t footprints = 0;
+    for (const uint32_t length : lengths) {
+      tokens += length;
+      footprints += Footprint(spec, length);
+    }
+    Server server;
+    server.MustSend(OpenWith(spec));
+    server.MustSend(Batch{1, lengths});
+    EXPECT_EQ(server.session.counts().batches, 1u);
+    EXPECT_EQ(server.session.counts().sequences, lengths.size());
+    EXPECT_EQ(server.session.counts().tokens, tokens);
+    EXPECT_EQ(server.session.counts().footprint_tokens, footprints);
+  }
+}
+
+}  // namespace
+}  // namespace packhouse
