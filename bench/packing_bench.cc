@@ -2,8 +2,8 @@
 // second on one thread, whole lists again and again as a stream.
 //
 // Lists: the published Wikipedia and SQuAD histograms, drawn from with a fixed
-// seed, GSM8K in file order, and a log-normal mix with a heavy tail for long
-// contexts. docs/benchmarks.md has the figures and how they were taken.
+// seed, GSM8K in file order, log-normal mixes with a heavy tail for long
+// contexts, and whatever files are named. docs/benchmarks.md has the figures.
 
 #include <benchmark/benchmark.h>
 #include <zlib.h>
@@ -111,7 +111,7 @@ void Pack(benchmark::State& state, const std::vector<uint32_t>& lengths,
       static_cast<double>(packed) / static_cast<double>(pack_count);
 }
 
-void Register(const std::string& name, std::vector<uint32_t> lengths,
+void Register(const std::string& name, const std::vector<uint32_t>& lengths,
               int64_t capacity) {
   for (const char* algorithm : {"spfhp", "lpfhp"}) {
     benchmark::RegisterBenchmark(
@@ -120,11 +120,15 @@ void Register(const std::string& name, std::vector<uint32_t> lengths,
           Pack(state, lengths, algorithm, capacity);
         })
         ->ArgName("window")
-        ->Arg(64)
         ->Arg(1024)
         ->Arg(4096)
         ->Arg(65536);
   }
+}
+
+std::string NameOf(const std::string& path) {
+  const size_t begin = path.rfind('/') + 1;
+  return path.substr(begin, path.find('.', begin) - begin);
 }
 
 }  // namespace
@@ -133,22 +137,24 @@ void Register(const std::string& name, std::vector<uint32_t> lengths,
 int main(int argc, char** argv) {
   using namespace packhouse;
   benchmark::Initialize(&argc, argv);
-  // What is left are lists of the user's: FILE CAPACITY ...
-  for (int i = 1; i + 1 < argc; i += 2) {
-    Register(argv[i], Repeat(argv[i], std::atol(argv[i + 1])),
-             std::atol(argv[i + 1]));
+  if (argc % 2 == 0) {
+    std::fprintf(stderr,
+                 "usage: packing_bench [--benchmark_...] [FILE CAPACITY]...\n"
+                 "FILE: one length a line, .gz too\n");
+    return 2;
   }
-  if (argc > 1) {
-    benchmark::RunSpecifiedBenchmarks();
-    return 0;
+  Register("squad11_bert384", Draw("squad11_bert384.hist.csv.gz"), 384);
+  Register("wikipedia_bert512", Draw("wikipedia_bert512.hist.csv.gz"), 512);
+  for (int64_t capacity : {2048, 8192}) {
+    Register("gsm8k_train_cl100k",
+             Repeat("gsm8k_train_cl100k.txt.gz", capacity), capacity);
   }
-  const std::vector<uint32_t> gsm8k = Repeat("gsm8k_train_cl100k.txt.gz", 2048);
-  Register("squad", Draw("squad11_bert384.hist.csv.gz"), 384);
-  Register("wikipedia", Draw("wikipedia_bert512.hist.csv.gz"), 512);
-  Register("gsm8k", gsm8k, 2048);
-  Register("gsm8k", gsm8k, 8192);
   Register("lognormal", LogNormal(600, 1.2, 8192), 8192);
   Register("lognormal", LogNormal(3000, 1.5, 131072), 131072);
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const int64_t capacity = std::atoll(argv[i + 1]);
+    Register(NameOf(argv[i]), Repeat(argv[i], capacity), capacity);
+  }
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/numeric/bits.h"
@@ -22,13 +23,13 @@ namespace packhouse {
 class FootprintRanks {
  public:
   // `units` by descending footprint, at least one.
-  void Reset(absl::Span<const SortedUnit> units) {
+  __attribute__((noinline)) void Reset(absl::Span<const SortedUnit> units) {
     longest_ = units.front().footprint;
     sorted_.clear();
     words_.clear();
-    // Four words a unit: 64 bytes each. The constant lets small windows have
-    // the bitmap for capacities up to 64 k.
-    if (longest_ / 64 < 4 * units.size() + 1024) {
+    // A word for each unit at most; the constant lets small windows have the
+    // bitmap for capacities up to 64 k.
+    if (longest_ / 64 < units.size() + 1024) {
       MakeBitmap(units);
     } else {
       MakeList(units);
@@ -56,9 +57,17 @@ class FootprintRanks {
 
   void MakeBitmap(absl::Span<const SortedUnit> units) {
     words_.resize(longest_ / 64 + 1);
+    // Neighbours mostly share a word: gather it before it is stored.
+    uint32_t index = longest_ / 64;
+    uint64_t bits = 0;
     for (const SortedUnit& unit : units) {
-      words_[unit.footprint / 64].bits |= uint64_t{1} << (unit.footprint % 64);
+      if (unit.footprint / 64 != index) {
+        words_[index].bits = std::exchange(bits, 0);
+        index = unit.footprint / 64;
+      }
+      bits |= uint64_t{1} << (unit.footprint % 64);
     }
+    words_[index].bits = bits;
     size_ = 0;
     for (Word& word : words_) {
       word.before = size_;

@@ -14,7 +14,7 @@ build() {
   local preset=$1
   shift
   section "build ($preset)${1:+: $*}"
-  cmake --preset "$preset" --log-level=WARNING &&
+  cmake --preset "$preset" >/dev/null &&  # warnings and errors are on stderr
     NINJA_STATUS='[%f/%t %es] ' cmake --build "build/$preset" \
       --parallel "$(nproc)" --target "${@:-all}"
 }

@@ -32,9 +32,6 @@ struct Settings {
   double grace_seconds = 5;
 };
 
-// The limit of SessionLimits::max_window_sequences.
-constexpr int64_t kMaxServedWindowSequences = 3 << 20;
-
 int Fail(absl::string_view reason) {
   // One line, whatever the reason has in it.
   std::cerr << "packhoused: " << absl::StrReplaceAll(reason, {{"\n", "; "}})
@@ -81,9 +78,9 @@ void Declare(CLI::App* app, Settings* settings) {
       ->capture_default_str();
   app->add_option("--max-window", server.limits.max_window_sequences,
                   "Largest window that a stream may ask for, 1 to\n"
-                  "3145728; each sequence in it costs about 30 bytes")
+                  "3145728; each sequence in it costs about 80 bytes")
       ->type_name("N")
-      ->check(Between(int64_t{1}, kMaxServedWindowSequences))
+      ->check(Between(int64_t{1}, kMaxStreamWindowSequences))
       ->capture_default_str();
   app->add_option("--max-plan", server.max_plan_sequences,
                   "Longest list that one Plan call may have, 1 to\n"
@@ -212,4 +209,6 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace packhouse
 
+// An exception that is no error of the user is a bug, and may end the program.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 int main(int argc, char** argv) { return packhouse::Main(argc, argv); }

@@ -78,9 +78,10 @@ class Server {
   // "HOST:PORT" of the HTTP pages with the real port; empty without them.
   virtual const std::string& http_address() const = 0;
 
-  // Tells health checks NOT_SERVING, takes no new call, waits up to `grace` for
-  // open ones to end and ends the others with UNAVAILABLE. The HTTP pages
-  // answer until then and are closed at last. A second call does nothing.
+  // Tells health checks NOT_SERVING, answers new calls with UNAVAILABLE, waits
+  // up to `grace` for open streams to end and ends the others with UNAVAILABLE.
+  // The HTTP pages answer until then and are closed at last. A second call does
+  // nothing.
   virtual void Stop(absl::Duration grace) = 0;
 
   virtual ServerTotals totals() const = 0;

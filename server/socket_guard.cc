@@ -52,8 +52,9 @@ absl::Status RemoveStaleSocket(const std::string& path) {
   absl::Status status = CheckIsSocket(path, &exists);
   if (!status.ok() || !exists) return status;
   // A server that knows no lock files, or whose lock file was removed.
-  if (SomebodyServes(path))
+  if (SomebodyServes(path)) {
     return Failure(path, "another process serves on it");
+  }
   if (unlink(path.c_str()) != 0) return Failure(path, std::strerror(errno));
   return absl::OkStatus();
 }

@@ -35,6 +35,10 @@ absl::Status ClientSession::Flush() {
   if (end_given_) {
     return absl::FailedPreconditionError("a flush was given after the end");
   }
+  // Nothing was given since the last one: it would close nothing, and flushes
+  // alone must not fill the queue.
+  if (flushed_sequences_ == given_sequences_) return absl::OkStatus();
+  flushed_sequences_ = given_sequences_;
   Push();
   unsent_.push_back(packhouse::Flush{});
   return absl::OkStatus();

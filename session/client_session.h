@@ -39,7 +39,8 @@ class ClientSession {
   // FAILED_PRECONDITION after End; on error nothing has changed.
   absl::Status Add(absl::Span<const uint32_t> lengths);
 
-  // Closes the packer's window here. FAILED_PRECONDITION after End.
+  // Closes the packer's window here; costs no message where no sequence was
+  // given since the last one. FAILED_PRECONDITION after End.
   absl::Status Flush();
 
   // No more input follows. A second call does nothing.
@@ -101,8 +102,9 @@ class ClientSession {
 
   std::vector<uint32_t> gathered_;  // less than a batch
   std::deque<Input> unsent_;
-  uint64_t given_sequences_ = 0;  // by the owner
-  uint64_t sent_sequences_ = 0;   // in requests handed out
+  uint64_t given_sequences_ = 0;    // by the owner
+  uint64_t flushed_sequences_ = 0;  // of these, before the last flush
+  uint64_t sent_sequences_ = 0;     // in requests handed out
   uint64_t sent_number_ = 0;      // of the last input handed out
   bool open_sent_ = false;
   bool end_given_ = false;

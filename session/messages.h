@@ -26,9 +26,10 @@ inline constexpr uint32_t kProtocolVersion = 1;
 // most as many for its size.
 //
 // A pack is never cut, so a response with one pack may have more sequences
-// than kMaxResponseSequences: up to a whole window. With the server's largest
-// window of 3 << 20 that is 15 MiB at worst.
+// than kMaxResponseSequences: up to a whole window, 15 MiB for the largest one
+// that a server may allow.
 inline constexpr int kMaxMessageBytes = 16 << 20;
+inline constexpr int64_t kMaxStreamWindowSequences = int64_t{3} << 20;
 
 // Sequences that one batch, one response of several packs and one Plan call
 // may have.

@@ -31,14 +31,15 @@ namespace packhouse {
 // stream is bounded by max_window_sequences (the packer's) and the credit (what
 // is on the way).
 struct SessionLimits {
-  // Largest window that a spec may ask for, itself at most 3 << 20 (see
-  // kMaxMessageBytes). A pending sequence costs the packer about 30 bytes.
-  int64_t max_window_sequences = 1 << 20;
+  // Largest window that a spec may ask for, itself at most
+  // kMaxStreamWindowSequences. A pending sequence costs the packer about 80
+  // bytes.
+  int64_t max_window_sequences = int64_t{1} << 20;
 
   // Inputs and sequences that a client may have on the way. 64 batches of
   // 4096 keep a connection busy on any local link.
   uint64_t credit_inputs = 64;
-  uint64_t credit_sequences = 4 * kMaxBatchSequences;
+  uint64_t credit_sequences = uint64_t{4} * kMaxBatchSequences;
 
   // Sequences that a batch may have. Where credit_sequences is less, that
   // holds: a batch that no credit ever allows would lock the stream.

@@ -1,10 +1,10 @@
 #include "client/cli/cli.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <memory>
+#include <new>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,15 +13,13 @@
 #include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/time/time.h"
 #include "client/cli/commands.h"
 #include "client/cli/error_text.h"
+#include "client/cli/options.h"
 #include "client/cli/output_file.h"
-#include "packhouse/spec.h"
 
 namespace packhouse {
 namespace {
@@ -31,173 +29,6 @@ using Command = absl::Status (*)(const CommandOptions&, std::ostream&);
 constexpr int kExitOk = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitBadInput = 2;
-
-constexpr char kPackingGroup[] = "Packing";
-constexpr char kServerGroup[] = "Server";
-constexpr char kHidden[] = "";
-
-// Options of the blueprint that this build does not have. They are known so
-// that they can be refused by name.
-constexpr const char* kNotBuilt[] = {"--seed", "--effort", "--max-displacement",
-                                     "--budget"};
-
-// For options that mean something else when they are left out than when their
-// value is empty.
-std::string CheckNotEmpty(const std::string& text) {
-  return text.empty() ? "the value is empty" : "";
-}
-
-// An option whose value is a whole number in decimal digits, in the range of
-// its type unless a narrower one is given. CLI11's own conversion would take
-// 010 for 8. What the number may mean is for the library to say.
-template <typename Integer>
-CLI::Option* AddInteger(CLI::App* app, const char* name, Integer* value,
-                        const std::string& description,
-                        Integer min = std::numeric_limits<Integer>::min(),
-                        Integer max = std::numeric_limits<Integer>::max()) {
-  return app
-      ->add_option_function<std::string>(
-          name,
-          [=](const std::string& text) {
-            if (!absl::SimpleAtoi(text, value) || *value < min ||
-                *value > max) {
-              throw CLI::ValidationError(
-                  name,
-                  absl::StrCat(Quoted(text), " is not a whole number from ",
-                               min, " to ", max));
-            }
-          },
-          description)
-      ->type_name("N");
-}
-
-// An option of the blueprint of which this build has one value, the default.
-void AddOnlyError(CLI::App* app, const char* name,
-                  const std::string& description) {
-  app->add_option_function<std::string>(
-         name,
-         [name](const std::string& text) {
-           if (text != "error") {
-             throw CLI::ValidationError(
-                 name,
-                 absl::StrCat(Quoted(text), ": this build has only \"error\""));
-           }
-         },
-         description)
-      ->type_name("error")
-      ->group(kPackingGroup);
-}
-
-constexpr char kLengthsText[] =
-    "Sequence lengths in tokens: one integer a line (- is\n"
-    "standard input), .npy, or JSON Lines; .gz of these too";
-
-constexpr char kPlanLengthsText[] =
-    "Sequence lengths in tokens: one integer a line (- is\n"
-    "standard input), .npy, JSON Lines, or a histogram in\n"
-    ".hist.csv (length,count); .gz of these too";
-
-void AddLengths(CLI::App* app, CommandOptions* options, const char* text) {
-  app->add_option("LENGTHS", options->lengths_path, text)
-      ->type_name("")
-      ->required();
-  app->add_option("--field", options->field,
-                  "LENGTHS is JSON Lines; NAME is the key of the length")
-      ->check(&CheckNotEmpty)
-      ->type_name("NAME");
-}
-
-void AddSpec(CLI::App* app, CommandOptions* options) {
-  PackSpec* spec = &options->spec;
-  AddInteger(app, "--capacity", &spec->capacity_tokens,
-             "Tokens that a pack holds")
-      ->required()
-      ->group(kPackingGroup);
-  app->add_option(
-         "--algorithm", spec->algorithm,
-         absl::StrCat("Packing rule: ", absl::StrJoin(AlgorithmNames(), ", "),
-                      " (default ", spec->algorithm, ")"))
-      ->type_name("NAME")
-      ->group(kPackingGroup);
-  AddInteger(app, "--window", &spec->window_sequences,
-             absl::StrCat("Sequences looked at together (default ",
-                          spec->window_sequences, ")"))
-      ->group(kPackingGroup)
-      ->each([options](const std::string&) { options->window_given = true; });
-  AddInteger(app, "--max-sequences", &spec->max_sequences_per_pack,
-             "Sequences that a pack may hold (default 0, no limit)")
-      ->group(kPackingGroup);
-  AddInteger(app, "--alignment", &spec->sequence_alignment,
-             "Round each sequence up to a multiple of N tokens\n"
-             "(default 1)")
-      ->group(kPackingGroup);
-  AddOnlyError(app, "--overlong",
-               "A sequence over the capacity is an error, the default\n"
-               "and all that this build has");
-  AddOnlyError(app, "--empty", "A sequence of no tokens: likewise");
-  for (const char* name : kNotBuilt) {
-    app->add_option_function<std::string>(
-           name,
-           [name](const std::string&) {
-             throw CLI::ValidationError(name, "this build does not have it");
-           })
-        ->group(kHidden);
-  }
-}
-
-void AddStreams(CLI::App* app, CommandOptions* options) {
-  AddInteger(app, "--streams", &options->streams,
-             absl::StrCat("Concurrent streams, 1 to ", kMaxStreams,
-                          " (default 1);\n"
-                          "sequence i belongs to stream i mod N"),
-             uint64_t{1}, kMaxStreams);
-}
-
-void AddJson(CLI::App* app, CommandOptions* options) {
-  app->add_flag("--json", options->json, "Print one JSON object");
-}
-
-void AddOutput(CLI::App* app, CommandOptions* options) {
-  app->add_option("--packs", options->packs_path,
-                  "Write the packs here as JSON Lines; - is standard\n"
-                  "output, which then has no report")
-      ->check(&CheckNotEmpty)
-      ->type_name("FILE");
-  AddJson(app, options);
-}
-
-void AddServer(CLI::App* app, CommandOptions* options) {
-  app->add_option("--target", options->client.target,
-                  "Address of packhoused: unix:PATH or HOST:PORT")
-      ->type_name("ADDR")
-      ->required()
-      ->check(&CheckNotEmpty)
-      ->group(kServerGroup);
-  app->add_option_function<std::string>(
-         "--wait-limit",
-         [options](const std::string& text) {
-           double seconds = 0;
-           if (!absl::SimpleAtod(text, &seconds) || !std::isfinite(seconds) ||
-               seconds <= 0) {
-             throw CLI::ValidationError(
-                 "--wait-limit",
-                 absl::StrCat(Quoted(text), " is not a time over 0 seconds"));
-           }
-           options->client.wait_limit = absl::Seconds(seconds);
-         },
-         absl::StrCat("Give up when one answer takes longer (default ",
-                      absl::ToInt64Seconds(options->client.wait_limit), ")"))
-      ->type_name("SECONDS")
-      ->group(kServerGroup);
-}
-
-void AddBatch(CLI::App* app, CommandOptions* options) {
-  AddInteger(app, "--batch", &options->client.batch_sequences,
-             absl::StrCat("Sequences a message (default ",
-                          options->client.batch_sequences,
-                          "); the packs are\nthe same for any"))
-      ->group(kServerGroup);
-}
 
 // CLI11's help with a usage line that says what a command cannot do without.
 class HelpFormatter : public CLI::Formatter {
@@ -368,10 +199,6 @@ absl::Status Run(Program* program, std::vector<std::string> args,
   return command(program->options, out);
 }
 
-void PrintError(absl::string_view text, std::ostream& err) {
-  err << "packhouse: " << OneLine(text) << "\n";
-}
-
 int ExitCode(const absl::Status& status) {
   if (status.ok()) return kExitOk;
   return absl::IsInvalidArgument(status) ? kExitBadInput : kExitFailed;
@@ -390,11 +217,15 @@ int CliMain(std::vector<std::string> args, std::ostream& out,
     program.app.exit(success, out, err);
   } catch (const CLI::Error& error) {
     status = absl::InvalidArgumentError(error.what());
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError("out of memory");
   }
-  if (!status.ok()) PrintError(status.message(), err);
-  if (!out.flush()) {
-    PrintError("cannot write to standard output", err);
-    return std::max(kExitFailed, ExitCode(status));
+  out.flush();
+  if (status.ok() && !out) {
+    status = absl::UnknownError("cannot write to standard output");
+  }
+  if (!status.ok()) {
+    err << "packhouse: " << OneLine(status.message()) << "\n";
   }
   return ExitCode(status);
 }

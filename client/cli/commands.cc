@@ -280,7 +280,7 @@ void PrintVerdict(const Verdict& verdict, const CommandOptions& options,
     json["capacity"] = options.spec.capacity_tokens;
     json["streams"] = options.streams;
     json["violation"] = nullptr;
-    if (!ok) json["violation"] = std::string(verdict.status.message());
+    if (!ok) json["violation"] = absl::StrCat(verdict.status.message());
     // A file's name need not be UTF-8.
     out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace)
         << "\n";

@@ -130,8 +130,4 @@ absl::Status LineReader::LineError(absl::string_view text) const {
   return source_.Error(absl::StrCat("line ", line_number_, ": ", text));
 }
 
-absl::Status LineReader::FileError(absl::string_view text) const {
-  return source_.Error(text);
-}
-
 }  // namespace packhouse

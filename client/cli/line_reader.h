@@ -58,9 +58,8 @@ class LineReader {
   // The number of the line that Next gave last, from 1.
   uint64_t line_number() const { return line_number_; }
 
-  // An error about that line, and one about the whole file.
+  // An error about that line.
   absl::Status LineError(absl::string_view text) const;
-  absl::Status FileError(absl::string_view text) const;
 
  private:
   // Reads more behind the unread bytes. False if there is no more.

@@ -91,7 +91,7 @@ absl::StatusOr<Header> ReadHeader(ByteSource& source) {
         "needs an array of integers; its header is ", Quoted(*text)));
   }
   Header header;
-  header.type = std::string(*type);
+  header.type = absl::StrCat(*type);
   absl::string_view items = *shape;
   if (!absl::ConsumeSuffix(&items, ",") ||
       !absl::SimpleAtoi(items, &header.items)) {

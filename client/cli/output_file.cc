@@ -43,6 +43,11 @@ absl::Status InvalidError(const std::string& name, int error_number) {
       absl::StrCat(name, ": ", std::strerror(error_number)));
 }
 
+absl::Status WriteError(const std::string& path, int error_number) {
+  return absl::UnknownError(
+      absl::StrCat("cannot write ", path, ": ", std::strerror(error_number)));
+}
+
 }  // namespace
 
 bool IsStandardOutput(const std::string& path) {
@@ -67,13 +72,11 @@ absl::Status CheckOutputPath(const std::string& path) {
 }
 
 absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
-  if (IsStandardOutput(path) || IsSpecial(path)) {
-    const int fd = IsStandardOutput(path)
-                       ? dup(STDOUT_FILENO)
-                       : open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    OutputFile file(path, "", fd);
-    if (fd < 0) return file.Error(errno);
-    return file;
+  if (IsStandardOutput(path)) {
+    return Opened("standard output", "", dup(STDOUT_FILENO));
+  }
+  if (IsSpecial(path)) {
+    return Opened(path, "", open(path.c_str(), O_WRONLY | O_CLOEXEC));
   }
   const std::string target = Resolved(path);
   std::string temporary;
@@ -83,8 +86,14 @@ absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
     fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0 || errno != EEXIST) break;
   }
-  if (fd < 0) return OutputFile(target, "", fd).Error(errno);
-  return OutputFile(target, temporary, fd);
+  return Opened(target, temporary, fd);
+}
+
+absl::StatusOr<OutputFile> OutputFile::Opened(std::string path,
+                                              std::string temporary_path,
+                                              int fd) {
+  if (fd < 0) return WriteError(path, errno);
+  return OutputFile(std::move(path), std::move(temporary_path), fd);
 }
 
 OutputFile::OutputFile(std::string path, std::string temporary_path, int fd)
@@ -106,7 +115,7 @@ absl::Status OutputFile::Write(absl::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(fd_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return Error(errno);
+    if (written < 0) return WriteError(path_, errno);
     text.remove_prefix(static_cast<size_t>(written));
   }
   return absl::OkStatus();
@@ -114,19 +123,14 @@ absl::Status OutputFile::Write(absl::string_view text) {
 
 absl::Status OutputFile::Commit() {
   const bool direct = temporary_path_.empty();
-  if (!direct && fsync(fd_) != 0) return Error(errno);
-  if (close(std::exchange(fd_, -1)) != 0) return Error(errno);
+  if (!direct && fsync(fd_) != 0) return WriteError(path_, errno);
+  if (close(std::exchange(fd_, -1)) != 0) return WriteError(path_, errno);
   if (direct) return absl::OkStatus();
   if (std::rename(temporary_path_.c_str(), path_.c_str()) != 0) {
-    return Error(errno);
+    return WriteError(path_, errno);
   }
   temporary_path_.clear();
   return absl::OkStatus();
-}
-
-absl::Status OutputFile::Error(int error_number) const {
-  return absl::UnknownError(
-      absl::StrCat("cannot write ", path_, ": ", std::strerror(error_number)));
 }
 
 }  // namespace packhouse

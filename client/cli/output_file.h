@@ -36,11 +36,13 @@ class OutputFile {
   absl::Status Commit();
 
  private:
+  // `fd` is what open returned, or below 0 with errno set.
+  static absl::StatusOr<OutputFile> Opened(std::string path,
+                                           std::string temporary_path, int fd);
+
   OutputFile(std::string path, std::string temporary_path, int fd);
 
-  absl::Status Error(int error_number) const;
-
-  std::string path_;
+  std::string path_;            // where to, as errors name it too
   std::string temporary_path_;  // empty where the target is written directly
   int fd_;
 };

@@ -1,7 +1,7 @@
 #include "client/cli/length_file.h"
 
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <variant>
@@ -19,8 +19,6 @@ namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
-using testing::Eq;
-using testing::Field;
 using testing::HasSubstr;
 using testing::Not;
 using testing::VariantWith;

@@ -1,6 +1,8 @@
 #include "client/cli/report_text.h"
 
+#include <iterator>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <vector>
 

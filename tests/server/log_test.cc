@@ -66,6 +66,7 @@ TEST(Log, LinesOfThreadsDoNotMix) {
   {
     Log log(kText, file);
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&log, t] {
         for (int i = 0; i < 100; ++i) {

@@ -92,7 +92,8 @@ TEST(StreamMeter, ExactAfterEveryRequest) {
     spec.capacity_tokens = 64;
     spec.algorithm = stream % 2 == 0 ? "spfhp" : "lpfhp";
     spec.window_sequences = 1 + static_cast<int64_t>(random() % 40);
-    spec.sequence_alignment = stream % 3 == 0 ? 1 : 1 + random() % 16;
+    spec.sequence_alignment =
+        stream % 3 == 0 ? 1 : 1 + static_cast<int64_t>(random() % 16);
     std::vector<uint32_t> lengths;  // of this stream, by ordinal
 
     ServerSession session(SessionLimits(), 1);

@@ -113,6 +113,7 @@ TEST_F(SocketGuardTest, NeverTwoHoldersWhileLockFilesComeAndGo) {
   std::atomic<int> holders{0};
   std::atomic<int> acquired{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 2000; ++i) {

@@ -86,12 +86,14 @@ class Server:
             self.process = subprocess.Popen(
                 [*arguments, *options], stdout=subprocess.PIPE, stderr=log,
                 stdin=subprocess.DEVNULL)
-        lines = read_lines(self.process.stdout, len(listen) + bool(http))
+        try:
+            lines = read_lines(self.process.stdout, len(listen) + bool(http))
+            assert len(lines) == len(listen) + bool(http), self.log()
+            assert all(line.startswith("listening ") for line in lines), lines
+        except BaseException:
+            self.kill()
+            raise
         addresses = [line.removeprefix("listening ") for line in lines]
-        if len(lines) < len(listen) + bool(http):
-            self.process.wait(WAIT_S)
-            raise RuntimeError(f"packhoused: {lines} {self.log()}")
-        assert all(line.startswith("listening ") for line in lines), lines
         self.targets = addresses[:len(listen)]
         self.http = addresses[-1].removeprefix("http://") if http else None
 
@@ -105,6 +107,12 @@ class Server:
         """Ends it and returns its exit code."""
         self.send(signal_number)
         return self.process.wait(WAIT_S)
+
+    def kill(self):
+        """Ends it whatever its state."""
+        self.process.kill()
+        self.process.wait(WAIT_S)
+        self.process.stdout.close()
 
 
 def get(server, path, method="GET"):
@@ -140,16 +148,14 @@ class Servers:
         return server
 
     def stop_all(self):
-        codes = []
-        for server in self._started:
-            if server.process.poll() is None:
-                try:
-                    codes.append(server.stop())
-                finally:
-                    server.process.kill()
-                    server.process.wait(WAIT_S)
-            server.process.stdout.close()
-        assert all(code == 0 for code in codes), codes
+        running = [each for each in self._started
+                   if each.process.poll() is None]
+        try:
+            codes = [server.stop() for server in running]
+        finally:
+            for server in self._started:
+                server.kill()
+        assert not any(codes), codes
 
 
 @pytest.fixture

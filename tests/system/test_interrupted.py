@@ -27,6 +27,7 @@ def middle(servers, folder, write_lengths):
         lengths = write_lengths(1 + i * 7919 % 2048 for i in range(300_000))
         proxy = Proxy(folder / "proxy.sock", folder / "server.sock",
                       hold_after=200_000, answers=10_000)
+        (folder / "packs.jsonl").write_text("what was here\n")
         client = subprocess.Popen(
             [
                 BIN / "packhouse", "stream", lengths, "--target",
@@ -35,13 +36,21 @@ def middle(servers, folder, write_lengths):
                 str(LIMIT_S)
             ],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        started.extend([proxy.close, client.wait, client.kill])
+        started.append((client, proxy))
         assert proxy.held.wait(WAIT_S)
         return server, client, proxy
 
     yield start
-    for end in reversed(started):
-        end()
+    for client, proxy in started:
+        client.kill()
+        client.communicate(timeout=WAIT_S)
+        proxy.close()
+
+
+def assert_nothing_written(folder):
+    packs = folder / "packs.jsonl"
+    assert list(folder.glob("packs*")) == [packs]
+    assert packs.read_text() == "what was here\n"
 
 
 def assert_failed(client, folder):
@@ -49,7 +58,7 @@ def assert_failed(client, folder):
     assert client.returncode == 1, errors
     assert output == ""
     assert_one_line(errors)
-    assert not list(folder.glob("packs*"))
+    assert_nothing_written(folder)
 
 
 def test_server_is_killed(middle, folder):
@@ -102,7 +111,7 @@ def test_client_dies(middle, folder, write_lengths, signal_number):
     client.send_signal(signal_number)
     client.communicate(timeout=WAIT_S)
     assert client.returncode not in (0, None)
-    assert not list(folder.glob("packs*"))
+    assert_nothing_written(folder)
     proxy.close()
     # The server has forgotten it and goes on.
     assert report_of("stream", write_lengths([5, 3], "other.txt"), "--target",

@@ -213,6 +213,11 @@ def test_list_from_standard_input(folder):
         [5, 3, 7, 1], oracle.plan([5, 3, 7, 1], 8))
 
 
+def test_packs_on_standard_output():
+    assert succeed("plan", "-", "--capacity", 8, "--packs", "-",
+                   stdin="5\n3\n") == '{"ordinals":[0,1],"lengths":[5,3]}\n'
+
+
 def test_histogram(folder):
     histogram = folder / "lengths.hist.csv"
     histogram.write_text("length,count\n3,2\n5,2\n8,1\n4,0\n")

@@ -82,6 +82,14 @@ def test_finds(verify, packs, options, words):
     assert_refused(verify(packs, *options), *words, code=1)
 
 
+def test_no_packs_at_all(verify, write_lengths, folder):
+    assert_refused(verify([]), "0", "4", code=1)
+    missing = folder / "missing.jsonl"
+    assert_refused(
+        packhouse("verify", write_lengths(LENGTHS), missing, "--capacity", 8),
+        missing, "No such file")
+
+
 def test_finding_many_stays_short(verify, folder, write_lengths):
     lengths = write_lengths([5] * 10_000)
     packs = folder / "packs.jsonl"
