@@ -23,7 +23,7 @@ namespace packhouse {
 class FootprintRanks {
  public:
   // `units` by descending footprint, at least one.
-  __attribute__((noinline)) void Reset(absl::Span<const SortedUnit> units) {
+  void Reset(absl::Span<const SortedUnit> units) {
     longest_ = units.front().footprint;
     sorted_.clear();
     words_.clear();

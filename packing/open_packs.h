@@ -1,12 +1,15 @@
 // The open packs of a window, ordered by room.
 //
-// Packs are filed in classes: the class of a pack is the rank of the largest
-// footprint of the window that it still takes (footprint_ranks.h). So "which
-// packs take this footprint" is a question about classes alone, there are
-// never more classes than units whatever the capacity, and a pack that takes
-// nothing any more has class 0 and is forgotten at once. A bitmap tree says
-// which classes have packs; the packs of a class form a heap, linked through
-// the packs themselves, in the order in which the rule prefers them.
+// Packs are filed in classes that ascend with the room, about as many as there
+// are units whatever the capacity. A bitmap tree says which classes have packs;
+// the packs of a class form a heap, linked through the packs themselves, in the
+// order in which the rule prefers them.
+//
+// Where the pack with the most room is wanted, any classes will do: equal
+// slices of the capacity (RoomSlices). Where the one with the least room that
+// takes a footprint is wanted, a class must not have packs that take it beside
+// packs that do not: the class of a room is then the number of footprints of
+// the window that fit it (RoomRanks).
 //
 // Costs: O(1) to file a pack and amortised O(log packs in the class) to take
 // one; most classes hold one or two.
@@ -16,16 +19,49 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "packing/bitmap_tree.h"
 #include "packing/footprint_ranks.h"
+#include "packing/footprint_sort.h"
 
 namespace packhouse {
 
 // Which of the open packs that have enough room a rule takes first.
 enum class Prefer { kMostRoom, kLeastRoom };
+
+// Slices of the capacity, as wide as the least power of two that makes no more
+// of them than there are units.
+class RoomSlices {
+ public:
+  void Reset(absl::Span<const SortedUnit> units, uint32_t capacity) {
+    shift_ = 0;
+    while (capacity >> shift_ > units.size()) ++shift_;
+    size_ = (capacity >> shift_) + 1;
+  }
+  uint32_t size() const { return size_; }
+  uint32_t Of(uint32_t room) const { return room >> shift_; }
+
+ private:
+  uint32_t shift_ = 0;
+  uint32_t size_ = 0;
+};
+
+// A class for each rank.
+class RoomRanks {
+ public:
+  void Reset(absl::Span<const SortedUnit> units, uint32_t /*capacity*/) {
+    ranks_.Reset(units);
+  }
+  uint32_t size() const { return ranks_.size() + 1; }
+  uint32_t Of(uint32_t room) const { return ranks_.Fitting(room); }
+
+ private:
+  FootprintRanks ranks_;
+};
 
 template <Prefer kPrefer>
 class OpenPacks {
@@ -36,49 +72,55 @@ class OpenPacks {
   };
   static constexpr uint32_t kNone = ~uint32_t{0};
 
-  // Forgets all packs. `ranks` must stay alive and unchanged while packs are
-  // filed and taken. Packs will have numbers below max_packs.
-  void Reset(const FootprintRanks& ranks, size_t max_packs) {
-    ranks_ = &ranks;
-    occupied_.Reset(ranks.size() + 1);
-    heads_.resize(ranks.size() + 1);
-    nodes_.resize(max_packs);
+  // Forgets all packs. `units` are those of the window, by descending
+  // footprint, at least one; there will be no more packs than units.
+  void Reset(absl::Span<const SortedUnit> units, uint32_t capacity) {
+    shortest_ = units.back().footprint;
+    classes_.Reset(units, capacity);
+    occupied_.Reset(classes_.size());
+    heads_.resize(classes_.size());
+    nodes_.resize(units.size());
   }
 
   // Files a pack that is not filed, because it is new or was taken. Packs are
   // numbered in the order of their opening. One that has no room for any
   // footprint of the window is forgotten.
   void File(Pack pack) {
-    const uint32_t rank = ranks_->Fitting(pack.room);
-    if (rank == 0) return;
+    if (pack.room < shortest_) return;
+    const uint32_t c = classes_.Of(pack.room);
     const uint64_t key = Key(pack);
     nodes_[pack.number].child = kNone;
-    if (occupied_.Contains(rank)) {
-      heads_[rank] = Meld(heads_[rank], key);
+    if (occupied_.Contains(c)) {
+      heads_[c] = Meld(heads_[c], key);
     } else {
-      heads_[rank] = key;
-      occupied_.Insert(rank);
+      heads_[c] = key;
+      occupied_.Insert(c);
     }
   }
 
-  // Takes the preferred pack among those that have room for the footprint of
-  // this rank; its number is kNone if there is none. Of packs with equal room
+  // Takes the preferred pack among those that have room for this footprint of
+  // the window; its number is kNone if there is none. Of packs with equal room
   // it is the one opened first.
-  Pack Take(uint32_t rank) {
-    const uint32_t found =
-        kPrefer == Prefer::kMostRoom ? occupied_.Last() : occupied_.Next(rank);
-    if (found == BitmapTree::kNone || found < rank) return {kNone, 0};
-    const Pack pack = FromKey(heads_[found]);
+  Pack Take(uint32_t footprint) {
+    const uint32_t c = kPrefer == Prefer::kMostRoom
+                           ? occupied_.Last()
+                           : occupied_.Next(classes_.Of(footprint));
+    if (c == BitmapTree::kNone) return {kNone, 0};
+    const Pack pack = FromKey(heads_[c]);
+    if (pack.room < footprint) return {kNone, 0};
     const uint32_t child = nodes_[pack.number].child;
     if (child == kNone) {
-      occupied_.Erase(found);
+      occupied_.Erase(c);
     } else {
-      heads_[found] = MeldAll(child);
+      heads_[c] = MeldAll(child);
     }
     return pack;
   }
 
  private:
+  using Classes =
+      std::conditional_t<kPrefer == Prefer::kMostRoom, RoomSlices, RoomRanks>;
+
   // A node of a pairing heap (Fredman et al., 1986): its children form a list.
   struct Node {
     uint64_t key;  // where it is not the root
@@ -135,9 +177,10 @@ class OpenPacks {
     return root;
   }
 
-  const FootprintRanks* ranks_ = nullptr;
-  BitmapTree occupied_;          // ranks that have packs
-  std::vector<uint64_t> heads_;  // by rank, where occupied: key of the root
+  uint32_t shortest_ = 0;
+  Classes classes_;
+  BitmapTree occupied_;          // classes that have packs
+  std::vector<uint64_t> heads_;  // by class, where occupied: key of the root
   std::vector<Node> nodes_;      // by pack
 };
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/numeric/bits.h"
-#include "packing/footprint_ranks.h"
 #include "packing/footprint_sort.h"
 #include "packing/open_packs.h"
 
@@ -24,8 +23,7 @@ class WindowPacker {
   void Pack(absl::Span<const uint32_t> footprints, uint64_t first,
             Packs* packs) {
     const absl::Span<const SortedUnit> units = sort_.Descending(footprints);
-    ranks_.Reset(units);
-    open_.Reset(ranks_, units.size());
+    open_.Reset(units, capacity_);
     packs_.clear();
     pack_of_.resize(units.size());
     Place(units);
@@ -40,17 +38,11 @@ class WindowPacker {
 
   void Place(absl::Span<const SortedUnit> units) {
     using Open = typename OpenPacks<kPrefer>::Pack;
-    // Whether it is worth asking if the next unit is equal: a wrong guess of
-    // the processor costs as much as filing the pack and taking it again.
-    const bool has_runs = ranks_.size() <= units.size() / 2;
     uint32_t* const pack_of = pack_of_.data();
     const SortedUnit* unit = units.begin();
-    uint32_t rank = ranks_.size();
-    uint32_t footprint = unit->footprint;
     while (unit != units.end()) {
-      rank -= unit->footprint != footprint;
-      footprint = unit->footprint;
-      Open pack = open_.Take(rank);
+      const uint32_t footprint = unit->footprint;
+      Open pack = open_.Take(footprint);
       const bool is_new = pack.number == OpenPacks<kPrefer>::kNone;
       if (is_new) {
         pack = {static_cast<uint32_t>(packs_.size()), capacity_};
@@ -60,7 +52,7 @@ class WindowPacker {
       // take even one unit like this), so both rules stay with it for as many
       // equal units as it takes. lpfhp stays with any pack: the tightest gets
       // tighter still.
-      const bool stays = has_runs && (is_new || kPrefer == Prefer::kLeastRoom);
+      const bool stays = is_new || kPrefer == Prefer::kLeastRoom;
       uint32_t count = packs_[pack.number].units;
       do {
         pack_of[unit->index] = pack.number;
@@ -101,7 +93,6 @@ class WindowPacker {
   const uint32_t capacity_;
   const uint32_t max_units_;
   FootprintSort sort_;
-  FootprintRanks ranks_;
   OpenPacks<kPrefer> open_;
   std::vector<PackState> packs_;   // in order of opening
   std::vector<uint32_t> pack_of_;  // by unit
