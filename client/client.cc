@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/in_process_client.h"
 #include "client/remote_client.h"
-#include "client/target.h"
+#include "net/address.h"
 #include "session/messages.h"
 
 namespace packhouse {
@@ -25,8 +25,13 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Create(
                      ", must be more than 0 and finite"));
   }
   if (options.target.empty()) return MakeInProcessClient();
-  absl::StatusOr<Target> target = ParseTarget(options.target);
+  absl::StatusOr<Address> target = ParseAddress(options.target);
   if (!target.ok()) return target.status();
+  if (!target->is_unix() && target->port == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("target ", options.target,
+                     " has port 0; a client needs one from 1 to 65535"));
+  }
   return MakeRemoteClient(*std::move(target), options);
 }
 

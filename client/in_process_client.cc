@@ -15,33 +15,33 @@ class InProcessStream final : public PackStream {
   explicit InProcessStream(Packer packer) : packer_(std::move(packer)) {}
 
   absl::Status Add(absl::Span<const uint32_t> lengths) override {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&mutex_);
     return packer_.Add(lengths, &packs_);
   }
 
   absl::Status Flush() override {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&mutex_);
     return packer_.Flush(&packs_);
   }
 
   absl::Status Wait() override { return absl::OkStatus(); }
 
   absl::Status End() override {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&mutex_);
     if (std::exchange(ended_, true)) return absl::OkStatus();
     return packer_.Finish(&packs_);
   }
 
   absl::StatusOr<Packs> Take() override {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&mutex_);
     return std::exchange(packs_, Packs());
   }
 
  private:
-  absl::Mutex mu_;
-  Packer packer_ ABSL_GUARDED_BY(mu_);
-  Packs packs_ ABSL_GUARDED_BY(mu_);
-  bool ended_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Mutex mutex_;
+  Packer packer_ ABSL_GUARDED_BY(mutex_);
+  Packs packs_ ABSL_GUARDED_BY(mutex_);
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class InProcessClient final : public Client {

@@ -32,23 +32,26 @@ PackCall::PackCall(const RemoteServer& server, const PackSpec& spec,
 }
 
 absl::Status PackCall::WaitOpened() {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&mutex_);
   return Await(&PackCall::IsOpened, "answer to the opening of the stream");
 }
 
 absl::Status PackCall::Add(absl::Span<const uint32_t> lengths) {
-  absl::MutexLock input_lock(&input_mu_);
+  absl::MutexLock input_lock(&input_mutex_);
+  uint64_t first_ordinal;
   {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&mutex_);
     if (!status_.ok()) return status_;
+    first_ordinal = session_.given_sequences();
   }
-  absl::Status status = CheckLengths(spec_, lengths, given_sequences_);
+  // All of them before the first is given: they are taken together or not.
+  absl::Status status = CheckLengths(spec_, lengths, first_ordinal);
   if (!status.ok()) return status;
   do {
     const auto piece = lengths.subspan(0, batch_sequences_);
     lengths.remove_prefix(piece.size());
     {
-      absl::MutexLock lock(&mu_);
+      absl::MutexLock lock(&mutex_);
       if (session_.unsent_sequences() >= kMaxUnsentBatches * batch_sequences_) {
         status = Await(&PackCall::HasRoom, "credit for the next sequences");
         if (!status.ok()) return status;
@@ -57,16 +60,15 @@ absl::Status PackCall::Add(absl::Span<const uint32_t> lengths) {
       status = session_.Add(piece);
       if (!status.ok()) return status;
     }
-    given_sequences_ += piece.size();
     SendNext();
   } while (!lengths.empty());
   return absl::OkStatus();
 }
 
 absl::Status PackCall::Flush() {
-  absl::MutexLock input_lock(&input_mu_);
+  absl::MutexLock input_lock(&input_mutex_);
   {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&mutex_);
     if (!status_.ok()) return status_;
     absl::Status status = session_.Flush();
     if (!status.ok()) return status;
@@ -77,49 +79,49 @@ absl::Status PackCall::Flush() {
 
 absl::Status PackCall::Wait() {
   {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&mutex_);
     if (!status_.ok()) return status_;
     session_.Push();
   }
   SendNext();
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&mutex_);
   return Await(&PackCall::IsSettled, "answer to what was sent");
 }
 
 absl::Status PackCall::End() {
   {
-    absl::MutexLock input_lock(&input_mu_);
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock input_lock(&input_mutex_);
+    absl::MutexLock lock(&mutex_);
     if (!status_.ok()) return status_;
     session_.End();
   }
   SendNext();
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&mutex_);
   return Await(&PackCall::IsOver, "answer to the end of the stream");
 }
 
 absl::StatusOr<Packs> PackCall::Take() {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&mutex_);
   Packs packs = session_.Take();
   if (packs.empty() && !status_.ok()) return status_;
   return packs;
 }
 
 bool PackCall::Close() {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&mutex_);
   if (!done_) Fail(absl::CancelledError("the stream was abandoned"));
-  return mu_.AwaitWithTimeout(absl::Condition(&done_), server_.wait_limit());
+  return mutex_.AwaitWithTimeout(absl::Condition(&done_), server_.wait_limit());
 }
 
 void PackCall::OnReadDone(bool ok) {
   if (!ok) {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&mutex_);
     CloseWrites();
     return;
   }
   absl::Status status = Decode(response_message_, &response_);
   {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&mutex_);
     if (!status_.ok()) return;
     ++responses_;
     if (status.ok()) status = session_.Receive(response_);
@@ -134,7 +136,7 @@ void PackCall::OnReadDone(bool ok) {
 
 void PackCall::OnWriteDone(bool ok) {
   {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&mutex_);
     writing_ = false;
     if (!ok || writes_closed_) {
       CloseWrites();
@@ -145,7 +147,7 @@ void PackCall::OnWriteDone(bool ok) {
 }
 
 void PackCall::OnDone(const grpc::Status& status) {
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&mutex_);
   done_ = true;
   if (!status_.ok() || session_.ended()) return;
   status_ = status.ok() ? server_.Error(absl::StatusCode::kInternal,
@@ -156,7 +158,7 @@ void PackCall::OnDone(const grpc::Status& status) {
 void PackCall::SendNext() {
   absl::optional<Request> request;
   {
-    absl::MutexLock lock(&mu_);
+    absl::MutexLock lock(&mutex_);
     if (writing_ || writes_closed_) return;
     request = session_.NextRequest();
     if (!request.has_value()) return;
@@ -176,7 +178,7 @@ absl::Status PackCall::Await(bool (PackCall::*condition)() const,
   uint64_t heard;
   do {
     heard = responses_;
-    if (mu_.AwaitWithTimeout(reached, server_.wait_limit())) return status_;
+    if (mutex_.AwaitWithTimeout(reached, server_.wait_limit())) return status_;
   } while (responses_ != heard);
   Fail(server_.Late(what));
   return status_;

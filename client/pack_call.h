@@ -62,22 +62,23 @@ class PackCall final
   void OnDone(const grpc::Status& status) override;
 
   // Starts the next write if none is in flight and the session has a request.
-  void SendNext() ABSL_LOCKS_EXCLUDED(mu_);
+  void SendNext() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Waits for a condition, one of the next group, as long as the server lets
   // hear from it within each limit. Fails the call with Late(what) otherwise.
   absl::Status Await(bool (PackCall::*condition)() const,
-                     absl::string_view what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool IsOpened() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool IsSettled() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+                     absl::string_view what)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsOpened() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsSettled() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Ends the call with an error of this side; the first one counts.
-  void Fail(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Fail(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // No further write is started; gRPC may call OnDone.
-  void CloseWrites() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CloseWrites() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const RemoteServer server_;
   const PackSpec spec_;
@@ -85,24 +86,23 @@ class PackCall final
   grpc::ClientContext context_;
 
   // Keeps an Add together that has to wait in between.
-  absl::Mutex input_mu_ ABSL_ACQUIRED_BEFORE(mu_);
-  uint64_t given_sequences_ ABSL_GUARDED_BY(input_mu_) = 0;
+  absl::Mutex input_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
 
   // Owned by the write and by the read in flight.
   v1::PackRequest request_message_;
   v1::PackResponse response_message_;
   Response response_;
 
-  absl::Mutex mu_;
-  ClientSession session_ ABSL_GUARDED_BY(mu_);
-  absl::Status status_ ABSL_GUARDED_BY(mu_);  // final once it is not OK
-  uint64_t responses_ ABSL_GUARDED_BY(mu_) = 0;
-  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Mutex mutex_;
+  ClientSession session_ ABSL_GUARDED_BY(mutex_);
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);  // final once it is not OK
+  uint64_t responses_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   // Writes are started outside reactions too, which gRPC allows under a hold
   // only: it is kept until no write can follow.
-  bool holding_ ABSL_GUARDED_BY(mu_) = true;
-  bool writes_closed_ ABSL_GUARDED_BY(mu_) = false;
-  bool done_ ABSL_GUARDED_BY(mu_) = false;  // gRPC has let go
+  bool holding_ ABSL_GUARDED_BY(mutex_) = true;
+  bool writes_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;  // gRPC has let go
 };
 
 }  // namespace packhouse

@@ -63,7 +63,7 @@ class RemoteStream final : public PackStream {
 
 class RemoteClient final : public Client {
  public:
-  RemoteClient(Target target, const ClientOptions& options)
+  RemoteClient(Address target, const ClientOptions& options)
       : target_(std::move(target)), options_(options) {}
 
   ~RemoteClient() override {
@@ -80,20 +80,49 @@ class RemoteClient final : public Client {
   // The server, with a channel that is made on the first call.
   absl::StatusOr<RemoteServer> Server();
 
-  const Target target_;
+  const Address target_;
   const ClientOptions options_;
-  absl::Mutex mu_;
-  std::unique_ptr<const RemoteServer> server_ ABSL_GUARDED_BY(mu_);
+  absl::Mutex mutex_;
+  std::unique_ptr<const RemoteServer> server_ ABSL_GUARDED_BY(mutex_);
 };
 
 std::chrono::system_clock::time_point Deadline(const RemoteServer& server) {
   return absl::ToChronoTime(absl::Now() + server.wait_limit());
 }
 
+// One health check of PackerService; it does not wait for a server.
+grpc::Status CallHealth(const RemoteServer& server,
+                        std::chrono::system_clock::time_point deadline,
+                        grpc::health::v1::HealthCheckResponse* response) {
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(v1::PackerService::service_full_name());
+  grpc::ClientContext context;
+  context.set_deadline(deadline);
+  return grpc::health::v1::Health::Stub(server.channel())
+      .Check(&context, request, response);
+}
+
+// Adds the reason why there is no connection to the error of a call that has
+// waited for one: only a call that does not wait is told it.
+absl::Status WithCause(const RemoteServer& server, const absl::Status& error) {
+  constexpr absl::Duration kLimit = absl::Seconds(1);
+  if (!absl::IsUnavailable(error) ||
+      server.channel()->GetState(/*try_to_connect=*/false) !=
+          GRPC_CHANNEL_TRANSIENT_FAILURE) {
+    return error;
+  }
+  grpc::health::v1::HealthCheckResponse response;
+  const grpc::Status cause =
+      CallHealth(server, absl::ToChronoTime(absl::Now() + kLimit), &response);
+  if (cause.error_code() != grpc::UNAVAILABLE) return error;
+  return absl::UnavailableError(
+      absl::StrCat(error.message(), ": ", cause.error_message()));
+}
+
 absl::StatusOr<RemoteServer> RemoteClient::Server() {
   absl::Status status = CheckGrpcAlive();
   if (!status.ok()) return status;
-  absl::MutexLock lock(&mu_);
+  absl::MutexLock lock(&mutex_);
   if (server_ == nullptr) {
     server_ =
         std::make_unique<const RemoteServer>(target_, options_.wait_limit);
@@ -112,7 +141,7 @@ absl::StatusOr<std::unique_ptr<PackStream>> RemoteClient::OpenStream(
   PackCall& opening = *call;
   auto stream = std::make_unique<RemoteStream>(std::move(call));
   status = opening.WaitOpened();
-  if (!status.ok()) return status;
+  if (!status.ok()) return WithCause(*server, status);
   return stream;
 }
 
@@ -138,7 +167,7 @@ absl::StatusOr<Packs> RemoteClient::Plan(absl::Span<const uint32_t> lengths,
   const grpc::Status result = v1::PackerService::Stub(server->channel())
                                   .Plan(&context, request, &response);
   if (result.error_code() == grpc::DEADLINE_EXCEEDED) {
-    return server->Late("answer to a plan");
+    return WithCause(*server, server->Late("answer to a plan"));
   }
   if (!result.ok()) return server->Error(result);
 
@@ -157,13 +186,8 @@ absl::StatusOr<Packs> RemoteClient::Plan(absl::Span<const uint32_t> lengths,
 absl::Status RemoteClient::CheckHealth() {
   absl::StatusOr<RemoteServer> server = Server();
   if (!server.ok()) return server.status();
-  grpc::health::v1::HealthCheckRequest request;
-  request.set_service(v1::PackerService::service_full_name());
   grpc::health::v1::HealthCheckResponse response;
-  grpc::ClientContext context;
-  context.set_deadline(Deadline(*server));
-  const grpc::Status result = grpc::health::v1::Health::Stub(server->channel())
-                                  .Check(&context, request, &response);
+  const grpc::Status result = CallHealth(*server, Deadline(*server), &response);
   if (!result.ok()) {
     return server->Error(
         absl::StatusCode::kUnavailable,
@@ -181,7 +205,7 @@ absl::Status RemoteClient::CheckHealth() {
 
 }  // namespace
 
-std::unique_ptr<Client> MakeRemoteClient(Target target,
+std::unique_ptr<Client> MakeRemoteClient(Address target,
                                          const ClientOptions& options) {
   return std::make_unique<RemoteClient>(std::move(target), options);
 }

@@ -5,14 +5,14 @@
 
 #include <memory>
 
-#include "client/target.h"
+#include "net/address.h"
 #include "packhouse/client.h"
 
 namespace packhouse {
 
 // Requires options that Client::Create has checked. Nothing of gRPC starts
 // before the first call.
-std::unique_ptr<Client> MakeRemoteClient(Target target,
+std::unique_ptr<Client> MakeRemoteClient(Address target,
                                          const ClientOptions& options);
 
 }  // namespace packhouse

@@ -11,7 +11,7 @@ namespace {
 constexpr int kFirstReconnectMs = 50;
 constexpr int kMaxReconnectMs = 1000;
 
-grpc::ChannelArguments Arguments(const Target& target) {
+grpc::ChannelArguments Arguments(const Address& target) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
@@ -20,16 +20,17 @@ grpc::ChannelArguments Arguments(const Target& target) {
   // Without this, channels of one process to one server share a connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   // Otherwise http_proxy in the environment catches localhost too.
-  if (target.local) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  if (target.is_local()) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return arguments;
 }
 
 }  // namespace
 
-RemoteServer::RemoteServer(const Target& target, absl::Duration wait_limit)
-    : name_(target.name),
-      channel_(grpc::CreateCustomChannel(
-          target.uri, grpc::InsecureChannelCredentials(), Arguments(target))),
+RemoteServer::RemoteServer(const Address& target, absl::Duration wait_limit)
+    : name_(target.ToString()),
+      channel_(grpc::CreateCustomChannel(target.ToGrpcUri(),
+                                         grpc::InsecureChannelCredentials(),
+                                         Arguments(target))),
       wait_limit_(wait_limit) {}
 
 absl::Status RemoteServer::Error(absl::StatusCode code,

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "client/target.h"
+#include "net/address.h"
 
 namespace packhouse {
 
@@ -20,7 +20,7 @@ namespace packhouse {
 class RemoteServer {
  public:
   // Does not connect yet. `wait_limit` is that of ClientOptions.
-  RemoteServer(const Target& target, absl::Duration wait_limit);
+  RemoteServer(const Address& target, absl::Duration wait_limit);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   absl::Duration wait_limit() const { return wait_limit_; }

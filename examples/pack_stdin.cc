@@ -1,31 +1,48 @@
-// Packs the lengths on standard input; with an argument in the packhoused at
-// that target, without one in this process. Prints a pack a line.
+// Packs the lengths on standard input, in the packhoused at the target that is
+// given or else in this process. Prints each pack as soon as it is decided: a
+// line of ordinals, the places of its sequences in the input.
 
 #include <cstdint>
 #include <iostream>
-#include <vector>
+#include <string>
 
+#include "absl/strings/numbers.h"
 #include "packhouse/client.h"
 
-int main(int argc, char** argv) {
-  packhouse::PackSpec spec;
-  spec.capacity_tokens = 512;
-  auto client = packhouse::Client::Create({argc > 1 ? argv[1] : ""});
-  if (!client.ok()) return std::cerr << client.status() << "\n", 2;
-  auto stream = (*client)->OpenStream(spec);
-  if (!stream.ok()) return std::cerr << stream.status() << "\n", 1;
-
-  for (uint32_t length; std::cin >> length;) {
-    // Refuses a length that fits no pack, by name; the stream goes on.
-    absl::Status status = (*stream)->Add({length});
-    if (!status.ok()) std::cerr << status << "\n";
-  }
-  if (absl::Status status = (*stream)->End(); !status.ok()) {
-    return std::cerr << status << "\n", 1;
-  }
-  const packhouse::Packs packs = *(*stream)->Take();
-  for (size_t i = 0; i < packs.size(); ++i) {
-    for (uint64_t ordinal : packs[i]) std::cout << ordinal << " ";
+absl::Status PrintPacks(packhouse::PackStream& stream) {
+  absl::StatusOr<packhouse::Packs> packs = stream.Take();
+  if (!packs.ok()) return packs.status();
+  for (size_t i = 0; i < packs->size(); ++i) {
+    for (uint64_t ordinal : (*packs)[i]) std::cout << ordinal << " ";
     std::cout << "\n";
   }
+  return std::cout.flush() ? absl::OkStatus()
+                           : absl::UnknownError("cannot write the packs");
+}
+
+absl::Status PackInput(const std::string& target) {
+  auto client = packhouse::Client::Create({target});
+  if (!client.ok()) return client.status();
+  packhouse::PackSpec spec;
+  spec.capacity_tokens = 512;
+  auto stream = (*client)->OpenStream(spec);
+  if (!stream.ok()) return stream.status();
+
+  absl::Status status;
+  for (std::string word; status.ok() && std::cin >> word;) {
+    uint32_t length = 0;
+    if (!absl::SimpleAtoi(word, &length)) {
+      return absl::InvalidArgumentError("not a length: " + word);
+    }
+    status = (*stream)->Add({length});  // refuses what fits in no pack
+    if (status.ok()) status = PrintPacks(**stream);
+  }
+  if (status.ok()) status = (*stream)->End();
+  return status.ok() ? PrintPacks(**stream) : status;
+}
+
+int main(int argc, char** argv) {
+  const absl::Status status = PackInput(argc > 1 ? argv[1] : "");
+  if (!status.ok()) std::cerr << status << "\n";
+  return status.ok() ? 0 : 1;
 }

@@ -53,13 +53,9 @@ uint64_t L2(absl::Span<const FootprintCount> counts, uint32_t capacity) {
 
 uint64_t LowerBound(absl::Span<const FootprintCount> counts, uint32_t capacity,
                     uint64_t max_units) {
-  uint64_t bound = L2(counts, capacity);
-  if (max_units != 0) {
-    Wide units = 0;
-    for (const FootprintCount& c : counts) units += c.count;
-    bound = std::max(bound, CeilDiv(units, max_units));
-  }
-  return bound;
+  Wide units = 0;
+  for (const FootprintCount& c : counts) units += c.count;
+  return std::max(L2(counts, capacity), CeilDiv(units, max_units));
 }
 
 }  // namespace packhouse

@@ -8,8 +8,7 @@
 // Where the pack with the most room is wanted, any classes will do: equal
 // slices of the capacity (RoomSlices). Where the one with the least room that
 // takes a footprint is wanted, a class must not have packs that take it beside
-// packs that do not: the class of a room is then the number of footprints of
-// the window that fit it (RoomRanks).
+// packs that do not (RoomRanks).
 //
 // Costs: O(1) to file a pack and amortised O(log packs in the class) to take
 // one; most classes hold one or two.
@@ -27,11 +26,9 @@
 #include "packing/bitmap_tree.h"
 #include "packing/footprint_ranks.h"
 #include "packing/footprint_sort.h"
+#include "packing/rule.h"
 
 namespace packhouse {
-
-// Which of the open packs that have enough room a rule takes first.
-enum class Prefer { kMostRoom, kLeastRoom };
 
 // Slices of the capacity, as wide as the least power of two that makes no more
 // of them than there are units.
@@ -50,16 +47,27 @@ class RoomSlices {
   uint32_t size_ = 0;
 };
 
-// A class for each rank.
+// A class for each room; where there are many more rooms than units, for each
+// number of footprints of the window that fit the room.
 class RoomRanks {
  public:
-  void Reset(absl::Span<const SortedUnit> units, uint32_t /*capacity*/) {
-    ranks_.Reset(units);
+  void Reset(absl::Span<const SortedUnit> units, uint32_t capacity) {
+    by_room_ = capacity <= kMaxRoomsPerUnit * units.size();
+    if (!by_room_) ranks_.Reset(units);
+    size_ = (by_room_ ? capacity : ranks_.size()) + 1;
   }
-  uint32_t size() const { return ranks_.size() + 1; }
-  uint32_t Of(uint32_t room) const { return ranks_.Fitting(room); }
+  uint32_t size() const { return size_; }
+  uint32_t Of(uint32_t room) const {
+    return by_room_ ? room : ranks_.Fitting(room);
+  }
 
  private:
+  // Looking up a rank takes about as long as reaching for classes that lie
+  // this much further apart.
+  static constexpr uint64_t kMaxRoomsPerUnit = 4;
+
+  bool by_room_ = false;
+  uint32_t size_ = 0;
   FootprintRanks ranks_;
 };
 

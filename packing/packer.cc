@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "packing/rule.h"
+#include "packing/units.h"
 
 namespace packhouse {
 namespace {
@@ -37,12 +38,12 @@ absl::Status Packer::Add(absl::Span<const uint32_t> lengths, Packs* packs) {
     rule_->Add(lengths, packs);
     return absl::OkStatus();
   }
-  const uint32_t alignment = static_cast<uint32_t>(spec_.sequence_alignment);
+  const Units units(spec_);
   std::array<uint32_t, 1024> footprints;
   while (!lengths.empty()) {
     const size_t n = std::min(lengths.size(), footprints.size());
     for (size_t i = 0; i < n; ++i) {
-      footprints[i] = (lengths[i] - 1) / alignment + 1;
+      footprints[i] = units.Footprint(lengths[i]);
     }
     rule_->Add(absl::MakeConstSpan(footprints.data(), n), packs);
     lengths.remove_prefix(n);

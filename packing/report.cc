@@ -1,9 +1,12 @@
+#include "packing/report.h"
+
 #include <algorithm>
 #include <vector>
 
 #include "packhouse/plan_check.h"
 #include "packing/footprint_sort.h"
 #include "packing/lower_bound.h"
+#include "packing/units.h"
 
 namespace packhouse {
 namespace {
@@ -17,18 +20,12 @@ absl::Status CheckInput(absl::Span<const uint32_t> lengths,
   return CheckLengths(spec, lengths, 0);
 }
 
-// Ascending counts of footprints, in multiples of the alignment.
-std::vector<FootprintCount> CountFootprints(absl::Span<const uint32_t> lengths,
-                                            const PackSpec& spec) {
-  const uint32_t alignment = static_cast<uint32_t>(spec.sequence_alignment);
-  std::vector<uint32_t> footprints(lengths.begin(), lengths.end());
-  if (alignment > 1) {
-    for (uint32_t& f : footprints) f = (f - 1) / alignment + 1;
-  }
+// How often each length occurs, ascending.
+std::vector<LengthCount> CountLengths(absl::Span<const uint32_t> lengths) {
   FootprintSort sort;
-  std::vector<FootprintCount> counts;
-  for (const SortedUnit& unit : sort.Descending(footprints)) {
-    if (counts.empty() || counts.back().footprint != unit.footprint) {
+  std::vector<LengthCount> counts;
+  for (const SortedUnit& unit : sort.Descending(lengths)) {
+    if (counts.empty() || counts.back().length != unit.footprint) {
       counts.push_back({unit.footprint, 0});
     }
     ++counts.back().count;
@@ -37,12 +34,18 @@ std::vector<FootprintCount> CountFootprints(absl::Span<const uint32_t> lengths,
   return counts;
 }
 
-uint64_t LowerBoundOfValid(absl::Span<const uint32_t> lengths,
-                           const PackSpec& spec) {
-  return LowerBound(
-      CountFootprints(lengths, spec),
-      static_cast<uint32_t>(spec.capacity_tokens / spec.sequence_alignment),
-      static_cast<uint64_t>(spec.max_sequences_per_pack));
+uint64_t LowerBoundOfCounts(absl::Span<const LengthCount> lengths,
+                            const PackSpec& spec) {
+  const Units units(spec);
+  std::vector<FootprintCount> footprints;
+  for (const LengthCount& c : lengths) {
+    const uint32_t footprint = units.Footprint(c.length);
+    if (footprints.empty() || footprints.back().footprint != footprint) {
+      footprints.push_back({footprint, 0});
+    }
+    footprints.back().count += c.count;
+  }
+  return LowerBound(footprints, units.capacity, units.max_sequences);
 }
 
 // The largest displacement, in one look at each pack: it is the displacement of
@@ -74,12 +77,30 @@ uint64_t PadToLongestSlots(absl::Span<const uint32_t> lengths) {
 
 }  // namespace
 
+PackReport ReportOfCounts(absl::Span<const LengthCount> lengths,
+                          const PackSpec& spec, uint64_t packs) {
+  PackReport report;
+  uint64_t footprint_tokens = 0;
+  for (const LengthCount& c : lengths) {
+    report.sequences += c.count;
+    report.tokens += c.length * c.count;
+    footprint_tokens += Footprint(spec, c.length) * c.count;
+  }
+  report.packs = packs;
+  report.capacity_tokens = static_cast<uint64_t>(spec.capacity_tokens);
+  report.lower_bound_packs = LowerBoundOfCounts(lengths, spec);
+  report.waste_tail_tokens = report.slots() - footprint_tokens;
+  report.waste_alignment_tokens = footprint_tokens - report.tokens;
+  report.one_per_row_slots = report.sequences * report.capacity_tokens;
+  return report;
+}
+
 absl::StatusOr<uint64_t> LowerBoundPacks(absl::Span<const uint32_t> lengths,
                                          const PackSpec& spec) {
   if (absl::Status status = CheckInput(lengths, spec); !status.ok()) {
     return status;
   }
-  return LowerBoundOfValid(lengths, spec);
+  return LowerBoundOfCounts(CountLengths(lengths), spec);
 }
 
 absl::optional<double> PackReport::efficiency() const {
@@ -105,20 +126,8 @@ absl::StatusOr<PackReport> Summarize(absl::Span<const uint32_t> lengths,
   if (absl::Status status = CheckInput(lengths, spec); !status.ok()) {
     return status;
   }
-  PackReport report;
-  report.sequences = lengths.size();
-  uint64_t footprint_tokens = 0;
-  for (uint32_t length : lengths) {
-    report.tokens += length;
-    footprint_tokens += Footprint(spec, length);
-  }
-  report.packs = packs.size();
-  report.capacity_tokens = static_cast<uint64_t>(spec.capacity_tokens);
-  report.lower_bound_packs = LowerBoundOfValid(lengths, spec);
-  report.waste_tail_tokens = report.slots() - footprint_tokens;
-  report.waste_alignment_tokens = footprint_tokens - report.tokens;
+  PackReport report = ReportOfCounts(CountLengths(lengths), spec, packs.size());
   report.max_displacement = MaxDisplacement(packs);
-  report.one_per_row_slots = report.sequences * report.capacity_tokens;
   report.pad_to_longest_slots = PadToLongestSlots(lengths);
   return report;
 }

@@ -12,13 +12,13 @@ namespace {
 
 struct NamedRule {
   const char* name;
-  std::unique_ptr<Rule> (*make)(const PackSpec& spec);
+  absl::optional<Prefer> prefer;  // of a decreasing rule
 };
 
 // Every rule there is; docs/packing.md defines each.
 constexpr NamedRule kRules[] = {
-    {"spfhp", NewSpfhpRule},
-    {"lpfhp", NewLpfhpRule},
+    {"spfhp", Prefer::kMostRoom},
+    {"lpfhp", Prefer::kLeastRoom},
 };
 
 }  // namespace
@@ -29,11 +29,15 @@ std::vector<std::string> AlgorithmNames() {
   return names;
 }
 
+absl::optional<Prefer> PreferenceOf(const PackSpec& spec) {
+  const auto named = [&](const NamedRule& r) {
+    return spec.algorithm == r.name;
+  };
+  return std::find_if(std::begin(kRules), std::end(kRules), named)->prefer;
+}
+
 std::unique_ptr<Rule> NewRule(const PackSpec& spec) {
-  return std::find_if(
-             std::begin(kRules), std::end(kRules),
-             [&](const NamedRule& r) { return spec.algorithm == r.name; })
-      ->make(spec);
+  return NewWindowRule(spec, *PreferenceOf(spec));
 }
 
 }  // namespace packhouse

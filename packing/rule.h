@@ -2,9 +2,8 @@
 //
 // Packer (include/packhouse/packer.h) checks lengths, turns them into
 // footprints and keeps the books; a Rule only decides which units share a
-// pack. A unit is a sequence that will be packed. Footprints and capacity are
-// counted in multiples of the alignment, which loses nothing: every footprint
-// is a multiple, so the remainder of the capacity can never be used.
+// pack. A unit is a sequence that will be packed; footprints are counted in
+// multiples of the alignment (units.h).
 //
 // To add a rule: derive from Rule and add a line to the table in rule.cc.
 
@@ -14,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "packhouse/packs.h"
 #include "packhouse/spec.h"
@@ -37,6 +37,13 @@ class Rule {
 
 // Requires a valid spec.
 std::unique_ptr<Rule> NewRule(const PackSpec& spec);
+
+// Which of the open packs that have enough room a decreasing rule takes.
+enum class Prefer { kMostRoom, kLeastRoom };
+
+// None where the rule of the spec, which must be valid, is not a decreasing
+// one.
+absl::optional<Prefer> PreferenceOf(const PackSpec& spec);
 
 }  // namespace packhouse
 

@@ -7,6 +7,7 @@
 #include "absl/numeric/bits.h"
 #include "packing/footprint_sort.h"
 #include "packing/open_packs.h"
+#include "packing/units.h"
 
 namespace packhouse {
 namespace {
@@ -16,8 +17,8 @@ namespace {
 template <Prefer kPrefer>
 class WindowPacker {
  public:
-  WindowPacker(uint32_t capacity, uint32_t max_units)
-      : capacity_(capacity), max_units_(max_units) {}
+  explicit WindowPacker(const Units& units)
+      : capacity_(units.capacity), max_units_(units.max_sequences) {}
 
   // Appends the packs of one window; `first` is the number of its first unit.
   void Pack(absl::Span<const uint32_t> footprints, uint64_t first,
@@ -104,12 +105,8 @@ template <Prefer kPrefer>
 class WindowRule final : public Rule {
  public:
   explicit WindowRule(const PackSpec& spec)
-      : window_(static_cast<uint32_t>(spec.window_sequences)),
-        packer_(static_cast<uint32_t>(spec.capacity_tokens /
-                                      spec.sequence_alignment),
-                spec.max_sequences_per_pack == 0
-                    ? ~uint32_t{0}
-                    : static_cast<uint32_t>(spec.max_sequences_per_pack)) {}
+      : window_(static_cast<size_t>(spec.window_sequences)),
+        packer_(Units(spec)) {}
 
   void Add(absl::Span<const uint32_t> footprints, Packs* packs) override {
     while (!footprints.empty()) {
@@ -147,11 +144,10 @@ class WindowRule final : public Rule {
 
 }  // namespace
 
-std::unique_ptr<Rule> NewSpfhpRule(const PackSpec& spec) {
-  return std::make_unique<WindowRule<Prefer::kMostRoom>>(spec);
-}
-
-std::unique_ptr<Rule> NewLpfhpRule(const PackSpec& spec) {
+std::unique_ptr<Rule> NewWindowRule(const PackSpec& spec, Prefer prefer) {
+  if (prefer == Prefer::kMostRoom) {
+    return std::make_unique<WindowRule<Prefer::kMostRoom>>(spec);
+  }
   return std::make_unique<WindowRule<Prefer::kLeastRoom>>(spec);
 }
 

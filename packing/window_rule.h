@@ -25,8 +25,7 @@
 
 namespace packhouse {
 
-std::unique_ptr<Rule> NewSpfhpRule(const PackSpec& spec);
-std::unique_ptr<Rule> NewLpfhpRule(const PackSpec& spec);
+std::unique_ptr<Rule> NewWindowRule(const PackSpec& spec, Prefer prefer);
 
 }  // namespace packhouse
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "server/bind_failure.h"
 
 namespace packhouse {
 
@@ -28,13 +29,25 @@ absl::StatusOr<std::unique_ptr<HttpPages>> HttpPages::Start(
   callbacks.begin_request = &HttpPages::Answer;
   // A non-zero answer keeps civetweb from logging: errors reach the caller.
   callbacks.log_message = [](const mg_connection*, const char*) { return 1; };
+  // A thread serves one connection, and waits on it for the request. A scraper
+  // and a probe need two threads; the others are for connections on which no
+  // request comes, as load balancers and port scanners open them. Each holds
+  // its thread for the time-out, far longer than a request takes to come: when
+  // more are open at once than there are threads, a probe waits that long, and
+  // not for ever.
+  constexpr char kThreads[] = "16";
+  constexpr char kRequestTimeoutMs[] = "1000";
   const std::string port = address.ToString();
-  const char* options[] = {"listening_ports", port.c_str(),
-                           // A scraper, a probe and some spare: each thread
-                           // serves one connection.
-                           "num_threads", "4",
-                           // What a peer that stalls can hold a thread for.
-                           "request_timeout_ms", "5000", nullptr};
+  // No keep-alive: a thread would wait on for the next request.
+  const char* options[] = {"listening_ports",
+                           port.c_str(),
+                           "num_threads",
+                           kThreads,
+                           "request_timeout_ms",
+                           kRequestTimeoutMs,
+                           "enable_keep_alive",
+                           "no",
+                           nullptr};
   pages->context_ = mg_start(&callbacks, pages.get(), options);
   if (pages->context_ == nullptr) return ExplainBindFailure(address);
 

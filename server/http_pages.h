@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/address.h"
+#include "net/address.h"
 
 struct mg_connection;
 struct mg_context;

@@ -1,5 +1,10 @@
 #include "server/log.h"
 
+#include <poll.h>
+#include <unistd.h>
+
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
@@ -25,15 +30,11 @@ std::string ToText(const Log::Fields& value) {
   return bare ? text : ToJson(value);
 }
 
-}  // namespace
-
-std::string FormatLogLine(Log::Format format, absl::Time time,
-                          absl::string_view level, absl::string_view message,
-                          const Log::Fields& fields) {
-  const std::string stamp =
-      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+std::string Format(Log::Format format, absl::string_view stamp,
+                   absl::string_view level, absl::string_view message,
+                   const Log::Fields& fields) {
   if (format == Log::Format::kJson) {
-    Log::Fields line = {{"time", stamp},
+    Log::Fields line = {{"time", std::string(stamp)},
                         {"level", std::string(level)},
                         {"message", std::string(message)}};
     line.update(fields);
@@ -47,12 +48,57 @@ std::string FormatLogLine(Log::Format format, absl::Time time,
   return line;
 }
 
+// Cuts the longest value to half. False where all are short.
+bool CutLongest(Log::Fields* fields) {
+  constexpr size_t kShortBytes = 32;
+  Log::Fields* longest = nullptr;
+  std::string text;
+  for (auto& [key, value] : fields->items()) {
+    std::string other =
+        value.is_string() ? value.get<std::string>() : ToJson(value);
+    if (other.size() <= text.size()) continue;
+    longest = &value;
+    text = std::move(other);
+  }
+  if (text.size() <= kShortBytes) return false;
+  *longest = absl::StrCat(text.substr(0, text.size() / 2), "...");
+  return true;
+}
+
+// True if the file has taken the line. A pipe that polls writable takes
+// PIPE_BUF bytes without waiting, so do files, sockets and terminals; only
+// another process that writes into the same pipe could come in between.
+// O_NONBLOCK is no way: it would be set for these processes too.
+bool WriteAtOnce(int fd, absl::string_view line) {
+  pollfd file = {fd, POLLOUT, 0};
+  return line.size() <= kMaxLogLineBytes && poll(&file, 1, /*timeout=*/0) > 0 &&
+         (file.revents & POLLOUT) != 0 &&
+         write(fd, line.data(), line.size()) ==
+             static_cast<ssize_t>(line.size());
+}
+
+}  // namespace
+
+std::string FormatLogLine(Log::Format format, absl::Time time,
+                          absl::string_view level, absl::string_view message,
+                          Log::Fields fields) {
+  const std::string stamp =
+      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+  std::string line;
+  do {
+    line = Format(format, stamp, level, message, fields);
+  } while (line.size() > kMaxLogLineBytes && CutLongest(&fields));
+  return line;
+}
+
 void Log::Write(absl::string_view level, absl::string_view message,
                 const Fields& fields) {
+  absl::MutexLock lock(&mutex_);
+  Fields all = fields;
+  if (dropped_lines_ > 0) all["dropped_lines"] = dropped_lines_;
   const std::string line =
-      FormatLogLine(format_, absl::Now(), level, message, fields);
-  std::fwrite(line.data(), 1, line.size(), file_);
-  std::fflush(file_);
+      FormatLogLine(format_, absl::Now(), level, message, std::move(all));
+  dropped_lines_ = WriteAtOnce(fd_, line) ? 0 : dropped_lines_ + 1;
 }
 
 }  // namespace packhouse

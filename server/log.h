@@ -6,18 +6,31 @@
 //
 // Strings are quoted and escaped where they need it, so that a line is always
 // one line whatever a client sent.
+//
+// Nobody ever waits for whoever reads the log, or a pipe that nobody drains
+// would stop the server. A line that the file does not take at once is dropped;
+// the next one that gets out says how many were: dropped_lines=3.
 
 #ifndef PACKHOUSE_SERVER_LOG_H_
 #define PACKHOUSE_SERVER_LOG_H_
 
-#include <cstdio>
+#include <limits.h>
+
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "nlohmann/json.hpp"
 
 namespace packhouse {
+
+// What a line may have, its newline included: so much fits into a pipe that has
+// room at all, whole.
+inline constexpr size_t kMaxLogLineBytes = PIPE_BUF;
 
 // Thread-safe: lines never mix.
 class Log {
@@ -27,8 +40,8 @@ class Log {
   // A JSON object, in the order written.
   using Fields = nlohmann::ordered_json;
 
-  // `file` must outlive the log.
-  Log(Format format, std::FILE* file) : format_(format), file_(file) {}
+  // The file must stay open as long as the log lives.
+  Log(Format format, int fd) : format_(format), fd_(fd) {}
 
   void Info(absl::string_view message,
             const Fields& fields = Fields::object()) {
@@ -41,16 +54,19 @@ class Log {
 
  private:
   void Write(absl::string_view level, absl::string_view message,
-             const Fields& fields);
+             const Fields& fields) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Format format_;
-  std::FILE* const file_;
+  const int fd_;
+  absl::Mutex mutex_;  // held while a line is written, which never waits
+  uint64_t dropped_lines_ ABSL_GUARDED_BY(mutex_) = 0;  // since one got out
 };
 
-// One line with its newline, as Log writes it. For tests.
+// One line with its newline, as Log writes it: the longest values are cut until
+// it has at most kMaxLogLineBytes. For tests.
 std::string FormatLogLine(Log::Format format, absl::Time time,
                           absl::string_view level, absl::string_view message,
-                          const Log::Fields& fields);
+                          Log::Fields fields);
 
 }  // namespace packhouse
 

@@ -63,19 +63,6 @@ uint64_t ValueOf(const Counter& counter) {
   return static_cast<uint64_t>(counter.Value());
 }
 
-TokenSums SumOf(const PackSpec& spec, absl::Span<const uint32_t> lengths) {
-  TokenSums sums;
-  for (const uint32_t length : lengths) sums.tokens += length;
-  if (spec.sequence_alignment == 1) {
-    sums.footprint_tokens = sums.tokens;
-  } else {
-    for (const uint32_t length : lengths) {
-      sums.footprint_tokens += Footprint(spec, length);
-    }
-  }
-  return sums;
-}
-
 uint64_t SlotTokens(const PackSpec& spec, uint64_t packs) {
   return packs * static_cast<uint64_t>(spec.capacity_tokens);
 }
@@ -85,13 +72,25 @@ uint64_t SlotTokens(const PackSpec& spec, uint64_t packs) {
 Metrics::Metrics()
     : sequences_(NewCounter(
           &registry_, "packhouse_sequences_total",
-          "Sequences accepted, those that wait for a pack included.")),
+          "Sequences accepted: those packed, pending and abandoned.")),
       tokens_(NewCounter(&registry_, "packhouse_tokens_total",
-                         "Tokens of the sequences accepted.")),
+                         "Tokens of the sequences accepted: those packed, "
+                         "which are slots - waste, pending and abandoned.")),
+      packed_sequences_(NewCounter(&registry_,
+                                   "packhouse_packed_sequences_total",
+                                   "Sequences of the packs decided.")),
+      abandoned_sequences_(NewCounter(
+          &registry_, "packhouse_abandoned_sequences_total",
+          "Sequences accepted whose Pack stream ended before they were "
+          "packed.")),
+      abandoned_tokens_(NewCounter(&registry_,
+                                   "packhouse_abandoned_tokens_total",
+                                   "Tokens of the sequences abandoned.")),
       packs_(NewCounter(&registry_, "packhouse_packs_total", "Packs decided.")),
       slot_tokens_(NewCounter(
           &registry_, "packhouse_slot_tokens_total",
-          "Tokens that the packs decided can hold: packs x capacity.")),
+          "Tokens that the packs decided can hold: packs x capacity. The "
+          "efficiency is 1 - waste / slots.")),
       waste_tail_(NewWaste(&registry_, "tail")),
       waste_alignment_(NewWaste(&registry_, "alignment")),
       batches_(NewCounter(&registry_, "packhouse_batches_total",
@@ -120,7 +119,8 @@ Metrics::Metrics()
           &registry_, "packhouse_plans_total",
           "Plan calls ended, by status code.",
           {absl::StatusCode::kOk, absl::StatusCode::kInvalidArgument,
-           absl::StatusCode::kResourceExhausted, absl::StatusCode::kUnknown})) {
+           absl::StatusCode::kResourceExhausted, absl::StatusCode::kUnavailable,
+           absl::StatusCode::kUnknown})) {
   BuildGauge()
       .Name("packhouse_build_info")
       .Help("Always 1; the label names the version.")
@@ -142,14 +142,16 @@ void Metrics::CountPlan(absl::StatusCode code,
                         const PackSpec& spec, const Packs& packs) {
   CountCode(plans_, code);
   if (code != absl::StatusCode::kOk) return;
-  const TokenSums sums = SumOf(spec, lengths);
+  const TokenSums sums = SumTokens(spec, lengths);
   sequences_.Increment(static_cast<double>(lengths.size()));
   tokens_.Increment(static_cast<double>(sums.tokens));
-  CountPacks(packs.size(), SlotTokens(spec, packs.size()), sums);
+  CountPacks(packs.size(), SlotTokens(spec, packs.size()), lengths.size(),
+             sums);
 }
 
 void Metrics::CountPacks(uint64_t packs, uint64_t slot_tokens,
-                         const TokenSums& packed) {
+                         uint64_t sequences, const TokenSums& packed) {
+  packed_sequences_.Increment(static_cast<double>(sequences));
   packs_.Increment(static_cast<double>(packs));
   slot_tokens_.Increment(static_cast<double>(slot_tokens));
   waste_tail_.Increment(
@@ -171,44 +173,46 @@ StreamMeter::StreamMeter(Metrics* metrics) : metrics_(metrics) {
   metrics_->streams_.Increment();
 }
 
+// The rules decide window by window, so those that wait are the last that came.
+TokenSums StreamMeter::Pending(const Request& request,
+                               const ServerSession& session,
+                               const TokenSums& came) const {
+  const uint64_t sequences = session.pending_sequences();
+  if (sequences == 0) return {};
+  if (session.counts().batches == counts_.batches) return pending_;
+  const absl::Span<const uint32_t> lengths = std::get<Batch>(request).lengths;
+  if (sequences <= lengths.size()) {
+    return SumTokens(*session.spec(), lengths.last(sequences));
+  }
+  return {pending_.tokens + came.tokens,
+          pending_.footprint_tokens + came.footprint_tokens};
+}
+
 void StreamMeter::Update(const Request& request, const ServerSession& session) {
   if (session.spec() == nullptr) return;  // the open was refused
-  const PackSpec& spec = *session.spec();
   const SessionCounts& now = session.counts();
   const uint64_t pending_sequences = session.pending_sequences();
-
-  // What was packed is what came and does not wait any more. The rules decide
-  // window by window, so those that wait are the last that came.
-  const Batch* batch = std::get_if<Batch>(&request);
-  TokenSums pending;
-  if (pending_sequences > 0) {
-    pending = pending_;
-    if (batch != nullptr && now.batches > counts_.batches) {
-      const absl::Span<const uint32_t> lengths = batch->lengths;
-      if (pending_sequences <= lengths.size()) {
-        pending = SumOf(spec, lengths.last(pending_sequences));
-      } else {
-        pending.tokens += now.tokens - counts_.tokens;
-        pending.footprint_tokens +=
-            now.footprint_tokens - counts_.footprint_tokens;
-      }
-    }
-  }
-  const TokenSums packed = {
-      now.tokens - counts_.tokens + pending_.tokens - pending.tokens,
-      now.footprint_tokens - counts_.footprint_tokens +
-          pending_.footprint_tokens - pending.footprint_tokens};
+  const TokenSums came = {now.tokens - counts_.tokens,
+                          now.footprint_tokens - counts_.footprint_tokens};
+  const TokenSums pending = Pending(request, session, came);
+  // What was packed is what came and does not wait any more.
+  const TokenSums packed = {came.tokens + pending_.tokens - pending.tokens,
+                            came.footprint_tokens + pending_.footprint_tokens -
+                                pending.footprint_tokens};
+  const uint64_t came_sequences = now.sequences - counts_.sequences;
+  const uint64_t packed_sequences =
+      came_sequences + pending_sequences_ - pending_sequences;
+  const uint64_t packs = now.packs - counts_.packs;
 
   Metrics& metrics = *metrics_;
   metrics.batches_.Increment(
       static_cast<double>(now.batches - counts_.batches));
   metrics.refused_batches_.Increment(
       static_cast<double>(now.refused_batches - counts_.refused_batches));
-  metrics.sequences_.Increment(
-      static_cast<double>(now.sequences - counts_.sequences));
-  metrics.tokens_.Increment(static_cast<double>(now.tokens - counts_.tokens));
-  metrics.CountPacks(now.packs - counts_.packs,
-                     SlotTokens(spec, now.packs - counts_.packs), packed);
+  metrics.sequences_.Increment(static_cast<double>(came_sequences));
+  metrics.tokens_.Increment(static_cast<double>(came.tokens));
+  metrics.CountPacks(packs, SlotTokens(*session.spec(), packs),
+                     packed_sequences, packed);
   metrics.pending_sequences_.Increment(static_cast<double>(pending_sequences) -
                                        static_cast<double>(pending_sequences_));
 
@@ -218,8 +222,10 @@ void StreamMeter::Update(const Request& request, const ServerSession& session) {
 }
 
 void StreamMeter::End(absl::StatusCode code) {
-  metrics_->pending_sequences_.Decrement(
-      static_cast<double>(pending_sequences_));
+  const auto abandoned = static_cast<double>(pending_sequences_);
+  metrics_->pending_sequences_.Decrement(abandoned);
+  metrics_->abandoned_sequences_.Increment(abandoned);
+  metrics_->abandoned_tokens_.Increment(static_cast<double>(pending_.tokens));
   metrics_->streams_.Decrement();
   CountCode(metrics_->streams_ended_, code);
 }

@@ -1,9 +1,14 @@
 // What a server counts, in Prometheus' terms.
 //
-// Counters only grow and ratios are left to the reader: the efficiency of what
-// was emitted is 1 - waste / slots. Waste is counted when packs are decided;
-// sequences that still wait for a pack are in packhouse_sequences_total and in
-// packhouse_pending_sequences, and in no slot.
+// Counters only grow and ratios are left to the reader. Every sequence accepted
+// is in one place:
+//
+//   sequences = packed + pending + abandoned
+//   tokens    = (slots - waste) + those of pending + abandoned
+//
+// where slots - waste are the tokens packed, so that the efficiency of what was
+// emitted is 1 - waste / slots. A sequence is abandoned when its stream ends
+// before it is packed.
 
 #ifndef PACKHOUSE_SERVER_METRICS_H_
 #define PACKHOUSE_SERVER_METRICS_H_
@@ -20,14 +25,9 @@
 #include "server/process_metrics.h"
 #include "session/messages.h"
 #include "session/server_session.h"
+#include "session/token_sums.h"
 
 namespace packhouse {
-
-// Tokens and footprints (tokens rounded up to the alignment) of some sequences.
-struct TokenSums {
-  uint64_t tokens = 0;
-  uint64_t footprint_tokens = 0;
-};
 
 // Thread-safe.
 class Metrics {
@@ -50,13 +50,16 @@ class Metrics {
  private:
   friend class StreamMeter;
 
-  void CountPacks(uint64_t packs, uint64_t slot_tokens,
+  void CountPacks(uint64_t packs, uint64_t slot_tokens, uint64_t sequences,
                   const TokenSums& packed);
 
   prometheus::Registry registry_;
   ProcessMetrics process_;
   prometheus::Counter& sequences_;
   prometheus::Counter& tokens_;
+  prometheus::Counter& packed_sequences_;
+  prometheus::Counter& abandoned_sequences_;
+  prometheus::Counter& abandoned_tokens_;
   prometheus::Counter& packs_;
   prometheus::Counter& slot_tokens_;
   prometheus::Counter& waste_tail_;
@@ -85,6 +88,10 @@ class StreamMeter {
   void End(absl::StatusCode code);
 
  private:
+  // The lengths that wait for a pack after `request`, which brought `came`.
+  TokenSums Pending(const Request& request, const ServerSession& session,
+                    const TokenSums& came) const;
+
   Metrics* const metrics_;
   SessionCounts counts_;            // carried so far
   uint64_t pending_sequences_ = 0;  // carried so far

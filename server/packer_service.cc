@@ -35,22 +35,24 @@ uint64_t DrawIncarnation() {
 // gRPC allows one read and one write at a time, and Finish once, with no write
 // on the way. So responses wait in a queue, and one function, Advance, starts
 // whatever may be started now; every reaction notes what has happened and calls
-// it. Operations are started from reactions only: gRPC then runs the next
-// reaction after this one has returned, never inside it, so that they may be
-// started under the mutex.
+// it; so does the server when it ends the stream. gRPC runs reactions on
+// threads of its own, never inside the call that starts an operation, so that
+// operations may be started under the mutex.
 //
 // A client that does not read fills the queue; the server then stops reading
 // from it, until HTTP/2 flow control stops the client. Credit alone would not:
 // a client can ignore it.
 class PackReactor final
-    : public grpc::ServerBidiReactor<v1::PackRequest, v1::PackResponse> {
+    : public grpc::ServerBidiReactor<v1::PackRequest, v1::PackResponse>,
+      public OpenStream {
  public:
-  // Has entered `gate` and leaves it at the end.
+  // Is let into `streams` and leaves it at the end.
   PackReactor(const SessionLimits& limits, uint64_t incarnation,
-              const grpc::CallbackServerContext* context, Gate* gate,
+              const grpc::CallbackServerContext* context, OpenStreams* streams,
               Metrics* metrics, Log* log)
       : context_(context),
-        gate_(gate),
+        peer_(context->peer()),
+        streams_(streams),
         log_(log),
         session_(limits, incarnation),
         meter_(metrics) {
@@ -58,7 +60,18 @@ class PackReactor final
     Advance();
   }
 
+  void End(const absl::Status& status) override ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    EndWith(status);
+    Advance();
+  }
+
   void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mutex_) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (outcome_.has_value()) return;  // what still comes is not taken
+      receiving_ = true;
+    }
     absl::Status status;
     if (ok) {
       const Request request = Decode(request_);
@@ -66,10 +79,12 @@ class PackReactor final
       meter_.Update(request, session_);
     } else {
       status = absl::FailedPreconditionError(
-          "the client closed its side before it sent `end`");
+          "the client closed its side, or sent something that does not parse, "
+          "before `end`");
     }
     absl::MutexLock lock(&mutex_);
     reading_ = false;
+    receiving_ = false;
     if (!ok) broken_ = true;
     for (Response& answer : answers_) Enqueue(std::move(answer));
     answers_.clear();
@@ -90,13 +105,13 @@ class PackReactor final
 
   // The last reaction.
   void OnDone() override ABSL_LOCKS_EXCLUDED(mutex_) {
+    const bool stopping = streams_->closed();
     {
       absl::MutexLock lock(&mutex_);
-      if (broken_) CountEnd(BrokenStatus());
+      if (broken_) CountEnd(BrokenStatus(stopping));
     }
-    Gate* const gate = gate_;
+    streams_->Leave(this);
     delete this;
-    gate->Leave();
   }
 
  private:
@@ -128,7 +143,7 @@ class PackReactor final
         queue_.pop_front();
         writing_ = true;
         StartWrite(&response_);
-      } else if (outcome_.has_value()) {
+      } else if (outcome_.has_value() && !receiving_) {
         finished_ = true;
         // First, so that a client which has seen the end finds it counted.
         if (!broken_) CountEnd(*outcome_);
@@ -145,17 +160,17 @@ class PackReactor final
   // How a stream ended on which an operation failed: only once all is done
   // does gRPC know whether the call was cut or the client had said all it
   // wanted to.
-  absl::Status BrokenStatus() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status BrokenStatus(bool stopping) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!context_->IsCancelled()) return *outcome_;
-    return gate_->closed() ? Stopping()
-                           : absl::CancelledError("the client went away");
+    return stopping ? Stopping() : absl::CancelledError("the client went away");
   }
 
   void CountEnd(const absl::Status& status) {
     meter_.End(status.code());
     if (status.ok() || log_ == nullptr) return;
     log_->Warning("stream ended",
-                  {{"peer", context_->peer()},
+                  {{"peer", peer_},
                    {"code", absl::StatusCodeToString(status.code())},
                    {"error", std::string(status.message())},
                    {"sequences", session_.counts().sequences},
@@ -163,12 +178,13 @@ class PackReactor final
   }
 
   const grpc::CallbackServerContext* const context_;
-  Gate* const gate_;
+  const std::string peer_;  // gRPC forgets it with the connection
+  OpenStreams* const streams_;
   Log* const log_;
 
   // Of the reading side: one read is on the way at a time, so OnReadDone never
-  // runs twice at once, and the end is counted after the last of them. Message
-  // objects are reused, for their memory.
+  // runs twice at once, and the end is counted when it uses them no more (see
+  // receiving_). Message objects are reused, for their memory.
   ServerSession session_;
   StreamMeter meter_;
   v1::PackRequest request_;
@@ -178,6 +194,7 @@ class PackReactor final
   std::deque<Response> queue_ ABSL_GUARDED_BY(mutex_);
   v1::PackResponse response_ ABSL_GUARDED_BY(mutex_);  // being written
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool receiving_ ABSL_GUARDED_BY(mutex_) = false;  // what was read
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // a read or a write failed
@@ -197,36 +214,6 @@ class RefusingReactor final
 
 }  // namespace
 
-bool Gate::Enter() {
-  absl::MutexLock lock(&mutex_);
-  if (closed_) return false;
-  ++inside_;
-  return true;
-}
-
-void Gate::Leave() {
-  absl::MutexLock lock(&mutex_);
-  --inside_;
-}
-
-void Gate::Close() {
-  absl::MutexLock lock(&mutex_);
-  closed_ = true;
-}
-
-bool Gate::closed() const {
-  absl::MutexLock lock(&mutex_);
-  return closed_;
-}
-
-void Gate::AwaitEmpty(absl::Duration limit) {
-  absl::MutexLock lock(&mutex_);
-  auto empty = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return inside_ == 0;
-  };
-  mutex_.AwaitWithTimeout(absl::Condition(&empty), limit);
-}
-
 PackerServiceImpl::PackerServiceImpl(const SessionLimits& limits,
                                      uint32_t max_plan_sequences,
                                      Metrics* metrics, Log* log)
@@ -238,10 +225,17 @@ PackerServiceImpl::PackerServiceImpl(const SessionLimits& limits,
 
 grpc::ServerBidiReactor<v1::PackRequest, v1::PackResponse>*
 PackerServiceImpl::Pack(grpc::CallbackServerContext* context) {
-  if (!streams_.Enter()) return new RefusingReactor(Stopping());
-  return new PackReactor(limits_, incarnation_, context, &streams_, metrics_,
-                         log_);
+  PackReactor* reactor = nullptr;
+  const bool entered = streams_.Enter([&] {
+    reactor = new PackReactor(limits_, incarnation_, context, &streams_,
+                              metrics_, log_);
+    return reactor;
+  });
+  if (!entered) return new RefusingReactor(Stopping());
+  return reactor;
 }
+
+void PackerServiceImpl::EndStreams() { streams_.EndAll(Stopping()); }
 
 grpc::ServerUnaryReactor* PackerServiceImpl::Plan(
     grpc::CallbackServerContext* context, const v1::PlanRequest* request,

@@ -5,37 +5,15 @@
 
 #include <cstdint>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "grpcpp/grpcpp.h"
 #include "packhouse/v1/packhouse.grpc.pb.h"
 #include "server/log.h"
 #include "server/metrics.h"
+#include "server/open_streams.h"
 #include "session/server_session.h"
 
 namespace packhouse {
-
-// Counts who is inside and, once closed, lets nobody in. Thread-safe.
-class Gate {
- public:
-  // False once closed.
-  bool Enter();
-
-  // Undoes an Enter that returned true.
-  void Leave();
-
-  void Close();
-  bool closed() const;
-
-  // Waits until nobody is inside, up to the limit.
-  void AwaitEmpty(absl::Duration limit);
-
- private:
-  mutable absl::Mutex mutex_;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  int inside_ ABSL_GUARDED_BY(mutex_) = 0;
-};
 
 class PackerServiceImpl final : public v1::PackerService::CallbackService {
  public:
@@ -54,8 +32,13 @@ class PackerServiceImpl final : public v1::PackerService::CallbackService {
   // cut by the server.
   void Close() { streams_.Close(); }
 
-  // Waits until no stream is open, up to the limit.
-  void AwaitNoStreams(absl::Duration limit) { streams_.AwaitEmpty(limit); }
+  // True if no stream is open; waits for that up to the limit.
+  bool AwaitNoStreams(absl::Duration limit) const {
+    return streams_.AwaitNone(limit);
+  }
+
+  // Ends all open streams with UNAVAILABLE, after what is queued for them.
+  void EndStreams();
 
  private:
   const SessionLimits limits_;
@@ -63,7 +46,7 @@ class PackerServiceImpl final : public v1::PackerService::CallbackService {
   const uint64_t incarnation_;
   Metrics* const metrics_;
   Log* const log_;
-  Gate streams_;
+  OpenStreams streams_;
 };
 
 }  // namespace packhouse

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -62,9 +63,8 @@ absl::optional<double> MaxFds() {
 
 absl::optional<double> StartTimeSeconds() {
   std::ifstream file("/proc/self/stat");
-  std::string name_and_before;
   // The name, in parentheses, may hold anything; no later field a parenthesis.
-  std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return absl::nullopt;
   constexpr int kFieldsFromNameToStartTime = 20;

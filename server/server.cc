@@ -8,14 +8,15 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
-#include "server/address.h"
+#include "net/address.h"
+#include "server/bind_failure.h"
 #include "server/http_pages.h"
 #include "server/metrics.h"
 #include "server/packer_service.h"
@@ -24,15 +25,9 @@
 namespace packhouse {
 namespace {
 
-// What a client has for the round trip in which it takes leave.
+// What clients have to take the last words of their streams, and for the round
+// trip in which they take leave.
 constexpr absl::Duration kGoodbyeLimit = absl::Seconds(1);
-
-// The address in gRPC's terms: it decodes %XX in what it is given.
-std::string GrpcAddress(const Address& address) {
-  const std::string text =
-      absl::StrReplaceAll(address.ToString(), {{"%", "%25"}});
-  return address.is_unix() ? text : absl::StrCat("dns:///", text);
-}
 
 class RunningServer final : public Server {
  public:
@@ -82,10 +77,18 @@ class RunningServer final : public Server {
       // it has said goodbye as soon as its last stream ends, and the client may
       // lose what it has not read by then. In this order the client confirms
       // the goodbye after it has received everything.
-      const absl::Time end = absl::Now() + grace;
-      service_.AwaitNoStreams(grace);
-      grpc_->Shutdown(
-          absl::ToChronoTime(std::min(end, absl::Now() + kGoodbyeLimit)));
+      const absl::Time grace_end = absl::Now() + grace;
+      const bool all_ended = service_.AwaitNoStreams(grace);
+      absl::Time goodbye_end = absl::Now() + kGoodbyeLimit;
+      if (all_ended) {
+        goodbye_end = std::min(goodbye_end, grace_end);
+      } else {
+        // By the streams' own words, or the client would only hear that its
+        // connection broke. One that does not read is cut off below.
+        service_.EndStreams();
+        service_.AwaitNoStreams(kGoodbyeLimit);
+      }
+      grpc_->Shutdown(absl::ToChronoTime(goodbye_end));
       grpc_.reset();
     }
     http_.reset();
@@ -106,10 +109,11 @@ class RunningServer final : public Server {
   absl::Status StartHttp(const std::string& text) {
     if (text.empty()) return absl::OkStatus();
     absl::StatusOr<Address> address = ParseAddress(text);
-    if (!address.ok()) return address.status();
-    if (address->is_unix()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("HTTP pages need HOST:PORT, not ", text));
+    if (!address.ok() || address->is_unix()) {
+      constexpr size_t kShownBytes = 200;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the HTTP pages need HOST:PORT with a port from 0 to ", UINT16_MAX,
+          ", not \"", absl::CEscape(text.substr(0, kShownBytes)), "\""));
     }
     HttpPages::Handlers handlers;
     handlers["/metrics"] = [this] {
@@ -147,7 +151,7 @@ class RunningServer final : public Server {
         if (!guard.ok()) return guard.status();
         guards_.push_back(*std::move(guard));
       }
-      builder.AddListeningPort(GrpcAddress(addresses[i]),
+      builder.AddListeningPort(addresses[i].ToGrpcUri(),
                                grpc::InsecureServerCredentials(), &ports[i]);
     }
     grpc_ = builder.BuildAndStart();

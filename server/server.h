@@ -79,9 +79,9 @@ class Server {
   virtual const std::string& http_address() const = 0;
 
   // Tells health checks NOT_SERVING, answers new calls with UNAVAILABLE, waits
-  // up to `grace` for open streams to end and ends the others with UNAVAILABLE.
-  // The HTTP pages answer until then and are closed at last. A second call does
-  // nothing.
+  // up to `grace` for open streams to end and ends the others with UNAVAILABLE,
+  // for which it takes at most a second more. The HTTP pages answer until then
+  // and are closed at last. A second call does nothing.
   virtual void Stop(absl::Duration grace) = 0;
 
   virtual ServerTotals totals() const = 0;

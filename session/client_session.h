@@ -59,6 +59,9 @@ class ClientSession {
   // True once the server has said that the stream has ended.
   bool ended() const { return ended_; }
 
+  // Sequences given so far: the ordinal of the next.
+  uint64_t given_sequences() const { return given_sequences_; }
+
   // Sequences given that no request handed out so far carries.
   uint64_t unsent_sequences() const {
     return given_sequences_ - sent_sequences_;
@@ -105,7 +108,7 @@ class ClientSession {
   uint64_t given_sequences_ = 0;    // by the owner
   uint64_t flushed_sequences_ = 0;  // of these, before the last flush
   uint64_t sent_sequences_ = 0;     // in requests handed out
-  uint64_t sent_number_ = 0;      // of the last input handed out
+  uint64_t sent_number_ = 0;        // of the last input handed out
   bool open_sent_ = false;
   bool end_given_ = false;
   bool end_sent_ = false;

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "session/token_sums.h"
 
 namespace packhouse {
 namespace {
@@ -14,30 +15,6 @@ SessionLimits Reconcile(SessionLimits limits) {
   limits.max_batch_sequences = static_cast<uint32_t>(
       std::min<uint64_t>(limits.max_batch_sequences, limits.credit_sequences));
   return limits;
-}
-
-uint64_t SumOf(absl::Span<const uint32_t> lengths) {
-  uint64_t sum = 0;
-  for (const uint32_t length : lengths) sum += length;
-  return sum;
-}
-
-// The sum of packhouse::Footprint. A division for each length (2 ns) would be
-// most of what this session costs. Requires lengths from 1 to
-// kMaxCapacityTokens.
-uint64_t SumOfFootprints(absl::Span<const uint32_t> lengths,
-                         int64_t alignment) {
-  // With length - 1 = q * alignment + r, the product below is
-  // q + (r + 0.5) / alignment. It is at least 0.5 / alignment away from the
-  // next integer, and rounding is off by less than q * 2^-51 with
-  // q < 2^31 / alignment: so the integer part is exactly q.
-  const double inverse = 1.0 / static_cast<double>(alignment);
-  uint64_t units = lengths.size();
-  for (const uint32_t length : lengths) {
-    const double before = static_cast<int32_t>(length) - 0.5;
-    units += static_cast<uint32_t>(static_cast<int32_t>(before * inverse));
-  }
-  return units * static_cast<uint64_t>(alignment);
 }
 
 // The packs from `begin` to before `end`.
@@ -194,13 +171,11 @@ absl::Status ServerSession::AcceptInput(uint64_t number) {
 }
 
 void ServerSession::CountBatch(absl::Span<const uint32_t> lengths) {
-  const int64_t alignment = packer_->spec().sequence_alignment;
-  const uint64_t tokens = SumOf(lengths);
+  const TokenSums sums = SumTokens(packer_->spec(), lengths);
   ++counts_.batches;
   counts_.sequences += lengths.size();
-  counts_.tokens += tokens;
-  counts_.footprint_tokens +=
-      alignment == 1 ? tokens : SumOfFootprints(lengths, alignment);
+  counts_.tokens += sums.tokens;
+  counts_.footprint_tokens += sums.footprint_tokens;
 }
 
 void ServerSession::AppendPacks(Packs packs, std::vector<Response>* responses) {

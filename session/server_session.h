@@ -6,6 +6,8 @@
 //
 //   kNew --open--> kOpen --end--> kEnded
 //
+// and from each of them to kFailed, where the client breaks the protocol.
+//
 // Credit is given for each input as soon as the input is taken, so a client
 // that sends too early looks the same from here as one that sends in time. It
 // is the transport that holds such a client up: it must not read on while
@@ -32,7 +34,7 @@ namespace packhouse {
 // is on the way).
 struct SessionLimits {
   // Largest window that a spec may ask for, itself at most
-  // kMaxStreamWindowSequences. A pending sequence costs the packer about 80
+  // kMaxStreamWindowSequences. A pending sequence costs the packer about 100
   // bytes.
   int64_t max_window_sequences = int64_t{1} << 20;
 

@@ -116,7 +116,9 @@ void AddVerify(Program* program) {
       "  packhouse verify lengths.txt packs.jsonl --capacity 4096");
   AddLengths(app, &program->options, kLengthsText);
   app->add_option("PACKS", program->options.packs_path,
-                  "What plan or stream wrote with --packs")
+                  "What plan or stream wrote with --packs: JSON Lines with\n"
+                  "the keys \"ordinals\" and \"lengths\", of several streams\n"
+                  "also \"stream\"")
       ->type_name("")
       ->required();
   AddJson(app, &program->options);
@@ -152,6 +154,27 @@ void AddCommands(Program* program) {
   AddHealth(program);
 }
 
+// What is wrong with the arguments that CLI11 could not parse. A mistyped
+// option says more than that it is missing under its right name, and than the
+// value behind it, which belongs nowhere then.
+std::string UsageText(const CLI::App& app, const CLI::Error& error) {
+  const std::vector<std::string> left = app.remaining(/*recurse=*/true);
+  if (left.empty() || dynamic_cast<const CLI::ValidationError*>(&error)) {
+    return error.what();
+  }
+  const auto option = absl::c_find_if(left, [](const std::string& word) {
+    return word.size() > 1 && absl::StartsWith(word, "-");
+  });
+  if (option != left.end()) {
+    return absl::StrCat("unknown option ",
+                        option->substr(0, option->find('=')));
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    return absl::StrCat("unexpected argument ", Quoted(left.front()));
+  }
+  return error.what();
+}
+
 std::vector<std::string> CommandNames(const Program& program) {
   std::vector<std::string> names;
   for (const CLI::App* app : program.app.get_subcommands({})) {
@@ -179,6 +202,10 @@ absl::Status CheckOptions(const CommandOptions& options, Command command) {
 absl::Status Run(Program* program, std::vector<std::string> args,
                  std::ostream& out) {
   const std::vector<std::string> names = CommandNames(*program);
+  if (!args.empty() && args[0] == "help") {  // help COMMAND is COMMAND --help
+    args.erase(args.begin());
+    args.push_back("--help");
+  }
   if (!args.empty() && !absl::StartsWith(args[0], "-") &&
       !absl::c_linear_search(names, args[0])) {
     return absl::InvalidArgumentError(
@@ -216,7 +243,7 @@ int CliMain(std::vector<std::string> args, std::ostream& out,
   } catch (const CLI::Success& success) {  // help or version was asked for
     program.app.exit(success, out, err);
   } catch (const CLI::Error& error) {
-    status = absl::InvalidArgumentError(error.what());
+    status = absl::InvalidArgumentError(UsageText(program.app, error));
   } catch (const std::bad_alloc&) {
     status = absl::ResourceExhaustedError("out of memory");
   }

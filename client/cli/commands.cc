@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -11,7 +13,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "client/cli/error_text.h"
 #include "client/cli/length_file.h"
+#include "client/cli/line_reader.h"
 #include "client/cli/output_file.h"
 #include "client/cli/packs_file.h"
 #include "client/cli/report_text.h"
@@ -27,33 +31,84 @@ namespace {
 // Sequences that one stream gets before the next has its turn.
 constexpr size_t kTurnSequences = 4096;
 
-// Checks what can be checked without the lengths, then reads them.
-absl::StatusOr<LengthInput> ReadInput(const CommandOptions& options) {
-  absl::Status status = ValidateSpec(options.spec);
-  if (!status.ok()) return status;
-  return ReadLengths(options.lengths_path, options.field);
+// An error that is the user's to mend.
+absl::Status InputError(absl::string_view about, absl::string_view text) {
+  return absl::InvalidArgumentError(absl::StrCat(about, ": ", text));
 }
 
-// As ReadInput, for the commands that need an order of arrival. The lengths are
-// checked here, before streams are made of them, so that the error counts the
+absl::Status CheckInput(const PackSpec& spec, const LengthList& list,
+                        const std::string& name) {
+  const absl::Status status = CheckLengths(spec, list, 0);
+  if (status.ok()) return status;
+  return InputError(name,
+                    absl::StrCat(status.message(), " (ordinals count from 0)"));
+}
+
+absl::Status CheckInput(const PackSpec& spec, const LengthHistogram& histogram,
+                        const std::string& name) {
+  for (const LengthCount& entry : histogram) {
+    if (CheckLengths(spec, {entry.length}, 0).ok()) continue;
+    return InputError(
+        name, absl::StrCat("length ", entry.length, ", count ", entry.count,
+                           ", cannot be packed: it must be at least 1 and its "
+                           "footprint, ",
+                           Footprint(spec, entry.length),
+                           ", at most the capacity, ", spec.capacity_tokens));
+  }
+  return absl::OkStatus();
+}
+
+// Checks what can be checked without the lengths, reads them and checks them.
+// This is done before streams are made of the list, so that an error counts the
 // sequences as LENGTHS does.
+absl::StatusOr<LengthInput> ReadInput(const CommandOptions& options) {
+  absl::Status status = ValidateSpec(options.spec);
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(InOptionNames(status.message()));
+  }
+  absl::StatusOr<LengthInput> input =
+      ReadLengths(options.lengths_path, options.field);
+  if (!input.ok()) return input;
+  status = std::visit(
+      [&](const auto& lengths) {
+        return CheckInput(options.spec, lengths,
+                          InputName(options.lengths_path));
+      },
+      *input);
+  if (!status.ok()) return status;
+  return input;
+}
+
+// As ReadInput, for the commands that need an order of arrival.
 absl::StatusOr<LengthList> ReadList(const CommandOptions& options) {
   absl::StatusOr<LengthInput> input = ReadInput(options);
   if (!input.ok()) return input.status();
   LengthList* list = std::get_if<LengthList>(&*input);
   if (list == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return InputError(
         options.lengths_path,
-        ": a histogram has no order of arrival, which this command needs"));
+        "a histogram has no order of arrival, which this command needs");
   }
-  absl::Status status = CheckLengths(options.spec, *list, 0);
-  if (!status.ok()) return status;
   return std::move(*list);
 }
 
+// True if both lead to one regular file, by whatever names or links.
+bool IsSameFile(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(a, error) &&
+         std::filesystem::equivalent(a, b, error);
+}
+
 absl::Status CheckPacksPath(const CommandOptions& options) {
-  if (options.packs_path.empty()) return absl::OkStatus();
-  return CheckOutputPath(options.packs_path);
+  const std::string& packs = options.packs_path;
+  if (packs.empty()) return absl::OkStatus();
+  const std::string& lengths = options.lengths_path;
+  if (IsSameFile(lengths == "-" ? "/dev/stdin" : lengths,
+                 packs == "-" ? "/dev/stdout" : packs)) {
+    return InputError("--packs",
+                      absl::StrCat(packs, " is the file of LENGTHS itself"));
+  }
+  return CheckOutputPath(packs);
 }
 
 // Deals the list out to streams: sequence i is ordinal i div K of stream
@@ -93,6 +148,15 @@ absl::Status StreamError(const absl::Status& status, size_t stream,
                       absl::StrCat("stream ", stream, ": ", status.message()));
 }
 
+// A server that refuses to open a stream, for whatever of its limits, refuses
+// the arguments: nothing has started yet.
+absl::Status OpenError(const absl::Status& status) {
+  if (!absl::IsInvalidArgument(status) && !absl::IsResourceExhausted(status)) {
+    return status;
+  }
+  return absl::InvalidArgumentError(InOptionNames(status.message()));
+}
+
 absl::Status TakeInto(PackStream& stream, Packs* packs) {
   absl::StatusOr<Packs> taken = stream.Take();
   if (!taken.ok()) return taken.status();
@@ -120,7 +184,9 @@ absl::StatusOr<PackRun> PackStreams(Client& client, const PackSpec& spec,
   for (size_t k = 0; k < count; ++k) {
     absl::StatusOr<std::unique_ptr<PackStream>> stream =
         client.OpenStream(spec);
-    if (!stream.ok()) return StreamError(stream.status(), k, count);
+    if (!stream.ok()) {
+      return StreamError(OpenError(stream.status()), k, count);
+    }
     streams.push_back(*std::move(stream));
   }
   PackRun run;
@@ -206,7 +272,9 @@ absl::Status PlanOfHistogram(const CommandOptions& options,
                              std::ostream& out) {
   const Clock::time_point start = Clock::now();
   absl::StatusOr<HistogramPlan> plan = PlanHistogram(histogram, options.spec);
-  if (!plan.ok()) return plan.status();
+  if (!plan.ok()) {
+    return InputError(options.lengths_path, plan.status().message());
+  }
   const double seconds = SecondsSince(start);
   RunReport report;
   report.spec = options.spec;
@@ -217,11 +285,12 @@ absl::Status PlanOfHistogram(const CommandOptions& options,
   if (!options.window_given) {
     report.spec.window_sequences = static_cast<int64_t>(sequences);
   } else if (static_cast<uint64_t>(options.spec.window_sequences) < sequences) {
-    return absl::InvalidArgumentError(absl::StrCat(
+    return InputError(
         options.lengths_path,
-        ": a histogram has no order of arrival, so the "
-        "window must hold all of its ",
-        sequences, " sequences; --window is ", options.spec.window_sequences));
+        absl::StrCat("a histogram has no order of arrival, so the window must "
+                     "hold all of its ",
+                     sequences, " sequences; --window is ",
+                     options.spec.window_sequences));
   }
   if (!options.packs_path.empty()) {
     absl::Status status = WriteHistogramPacks(options.packs_path, *plan);
@@ -255,6 +324,11 @@ absl::Status VerifyStreams(absl::Span<const LengthList> lists,
                            absl::Span<const PackLines> streams) {
   for (size_t k = 0; k < lists.size(); ++k) {
     absl::Status status = Verify(lists[k], spec, streams[k].packs);
+    if (!status.ok()) {
+      status = absl::Status(
+          status.code(),
+          absl::StrCat(status.message(), " (packs and ordinals count from 0)"));
+    }
     if (status.ok()) status = CheckStatedLengths(lists[k], streams[k]);
     if (!status.ok()) return StreamError(status, k, lists.size());
   }

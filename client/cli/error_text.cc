@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 
 namespace packhouse {
@@ -18,6 +19,15 @@ constexpr size_t kLineBytes = 1900;
 std::string Quoted(absl::string_view text) {
   return absl::StrCat("\"", absl::CEscape(text.substr(0, kQuotedBytes)), "\"",
                       text.size() > kQuotedBytes ? "..." : "");
+}
+
+std::string InOptionNames(absl::string_view text) {
+  return absl::StrReplaceAll(
+      text, {{"capacity_tokens is ", "--capacity is "},
+             {"algorithm is ", "--algorithm is "},
+             {"window_sequences is ", "--window is "},
+             {"max_sequences_per_pack is ", "--max-sequences is "},
+             {"sequence_alignment is ", "--alignment is "}});
 }
 
 std::string OneLine(absl::string_view text) {

@@ -13,6 +13,10 @@ namespace packhouse {
 // cut after 40 bytes, so that it fits into an error line whatever it is.
 std::string Quoted(absl::string_view text);
 
+// `text` of the library's about fields of a PackSpec or ClientOptions, with the
+// options' names in place of the fields'.
+std::string InOptionNames(absl::string_view text);
+
 // `text` without line breaks or other control characters, under 2 kB.
 std::string OneLine(absl::string_view text);
 

@@ -60,7 +60,15 @@ absl::StatusOr<LengthList> ReadTextList(LineReader lines) {
 absl::StatusOr<uint32_t> ParseRecord(absl::string_view text,
                                      const std::string& field) {
   using nlohmann::json;
-  const json record = json::parse(text.begin(), text.end(), nullptr,
+  // A JSON value keeps the last of equal keys, so they are counted on the way.
+  int found = 0;
+  const auto count = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::key && depth == 1 && parsed == field) {
+      ++found;
+    }
+    return true;
+  };
+  const json record = json::parse(text.begin(), text.end(), count,
                                   /*allow_exceptions=*/false);
   if (!record.is_object()) {
     return absl::InvalidArgumentError(
@@ -70,6 +78,10 @@ absl::StatusOr<uint32_t> ParseRecord(absl::string_view text,
   if (value == record.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("has no field ", Quoted(field)));
+  }
+  if (found > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has a second field ", Quoted(field)));
   }
   if (!value->is_number()) {
     return absl::InvalidArgumentError(absl::StrCat(

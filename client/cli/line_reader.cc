@@ -28,6 +28,10 @@ absl::Status FileError(absl::string_view name, absl::string_view text) {
 
 }  // namespace
 
+std::string InputName(const std::string& path) {
+  return path == "-" ? "standard input" : path;
+}
+
 ByteSource::ByteSource(std::string name, gzFile_s* file)
     : name_(std::move(name)), file_(file) {}
 
@@ -38,10 +42,9 @@ absl::Status ByteSource::Error(absl::string_view text) const {
 }
 
 absl::StatusOr<ByteSource> ByteSource::Open(const std::string& path) {
-  const bool standard_input = path == "-";
-  const std::string name = standard_input ? "standard input" : path;
-  const int fd = standard_input ? dup(STDIN_FILENO)
-                                : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const std::string name = InputName(path);
+  const int fd = path == "-" ? dup(STDIN_FILENO)
+                             : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return FileError(name, std::strerror(errno));
   struct stat info;
   if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {

@@ -17,6 +17,9 @@ struct gzFile_s;  // zlib.h
 
 namespace packhouse {
 
+// What error messages call the file at `path`, where "-" is standard input.
+std::string InputName(const std::string& path);
+
 // The bytes of a file, unpacked where it is gzip. All errors here and below are
 // INVALID_ARGUMENT: whatever the cause, the input is not usable.
 class ByteSource {

@@ -117,6 +117,11 @@ absl::StatusOr<std::vector<uint32_t>> ReadItems(ByteSource& source,
         reinterpret_cast<char*>(block.data()), block.size() * sizeof(Item));
     if (!got.ok()) return got.status();
     const size_t whole = *got / sizeof(Item);
+    const uint64_t left = items - lengths.size();
+    if (whole > left || (whole == left && *got % sizeof(Item) != 0)) {
+      return source.Error(absl::StrCat("has extra bytes behind the ", items,
+                                       " items that its header says"));
+    }
     for (const Item item : absl::MakeConstSpan(block).first(whole)) {
       if (!IsLength(item)) {
         return source.Error(absl::StrCat("item ", lengths.size(), " is ", +item,
@@ -126,7 +131,7 @@ absl::StatusOr<std::vector<uint32_t>> ReadItems(ByteSource& source,
       lengths.push_back(static_cast<uint32_t>(item));
     }
     if (*got == block.size() * sizeof(Item)) continue;
-    if (lengths.size() == items && *got % sizeof(Item) == 0) return lengths;
+    if (lengths.size() == items) return lengths;
     return source.Error(absl::StrCat("holds ", lengths.size(),
                                      " items; its header says ", items));
   }

@@ -1,15 +1,15 @@
 #include "client/cli/options.h"
 
-#include <cmath>
-#include <limits>
 #include <string>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/cli/error_text.h"
 #include "packhouse/spec.h"
+#include "session/messages.h"
 
 namespace packhouse {
 namespace {
@@ -29,14 +29,16 @@ std::string CheckNotEmpty(const std::string& text) {
   return text.empty() ? "the value is empty" : "";
 }
 
-// An option whose value is a whole number in decimal digits, in the range of
-// its type unless a narrower one is given. CLI11's own conversion would take
-// 010 for 8. What the number may mean is for the library to say.
+// The shortest and the longest --wait-limit.
+constexpr double kMinWaitSeconds = 0.001;
+constexpr double kMaxWaitSeconds = 1e9;
+
+// An option whose value is a whole number from `min` to `max`, in decimal
+// digits: CLI11's own conversion would take 010 for 8.
 template <typename Integer>
 CLI::Option* AddInteger(CLI::App* app, const char* name, Integer* value,
-                        const std::string& description,
-                        Integer min = std::numeric_limits<Integer>::min(),
-                        Integer max = std::numeric_limits<Integer>::max()) {
+                        Integer min, Integer max,
+                        const std::string& description) {
   return app
       ->add_option_function<std::string>(
           name,
@@ -84,8 +86,8 @@ void AddLengths(CLI::App* app, CommandOptions* options, const char* text) {
 
 void AddSpec(CLI::App* app, CommandOptions* options) {
   PackSpec* spec = &options->spec;
-  AddInteger(app, "--capacity", &spec->capacity_tokens,
-             "Tokens that a pack holds")
+  AddInteger(app, "--capacity", &spec->capacity_tokens, int64_t{1},
+             kMaxCapacityTokens, "Tokens that a pack holds")
       ->required()
       ->group(kPackingGroup);
   app->add_option(
@@ -94,17 +96,22 @@ void AddSpec(CLI::App* app, CommandOptions* options) {
                       " (default ", spec->algorithm, ")"))
       ->type_name("NAME")
       ->group(kPackingGroup);
-  AddInteger(app, "--window", &spec->window_sequences,
+  AddInteger(app, "--window", &spec->window_sequences, int64_t{1},
+             kMaxWindowSequences,
              absl::StrCat("Sequences looked at together (default ",
-                          spec->window_sequences, ")"))
+                          spec->window_sequences,
+                          ");\n"
+                          "a server may allow less than plan does"))
       ->group(kPackingGroup)
       ->each([options](const std::string&) { options->window_given = true; });
-  AddInteger(app, "--max-sequences", &spec->max_sequences_per_pack,
+  AddInteger(app, "--max-sequences", &spec->max_sequences_per_pack, int64_t{0},
+             kMaxSequencesPerPack,
              "Sequences that a pack may hold (default 0, no limit)")
       ->group(kPackingGroup);
-  AddInteger(app, "--alignment", &spec->sequence_alignment,
-             "Round each sequence up to a multiple of N tokens\n"
-             "(default 1)")
+  AddInteger(app, "--alignment", &spec->sequence_alignment, int64_t{1},
+             kMaxCapacityTokens,
+             "Round each sequence up to a multiple of N tokens, at\n"
+             "most the capacity (default 1)")
       ->group(kPackingGroup);
   AddOnlyError(app, "--overlong",
                "A sequence over the capacity is an error, the default\n"
@@ -121,11 +128,11 @@ void AddSpec(CLI::App* app, CommandOptions* options) {
 }
 
 void AddStreams(CLI::App* app, CommandOptions* options) {
-  AddInteger(app, "--streams", &options->streams,
+  AddInteger(app, "--streams", &options->streams, uint64_t{1}, kMaxStreams,
              absl::StrCat("Concurrent streams, 1 to ", kMaxStreams,
                           " (default 1);\n"
-                          "sequence i belongs to stream i mod N"),
-             uint64_t{1}, kMaxStreams);
+                          "sequence i of LENGTHS is ordinal i div N of stream\n"
+                          "i mod N, both from 0"));
 }
 
 void AddJson(CLI::App* app, CommandOptions* options) {
@@ -152,11 +159,14 @@ void AddServer(CLI::App* app, CommandOptions* options) {
          "--wait-limit",
          [options](const std::string& text) {
            double seconds = 0;
-           if (!absl::SimpleAtod(text, &seconds) || !std::isfinite(seconds) ||
-               seconds <= 0) {
+           // Written so that it does not hold for nan.
+           if (!absl::SimpleAtod(text, &seconds) ||
+               !(seconds >= kMinWaitSeconds && seconds <= kMaxWaitSeconds)) {
              throw CLI::ValidationError(
                  "--wait-limit",
-                 absl::StrCat(Quoted(text), " is not a time over 0 seconds"));
+                 absl::StrFormat("%s is not a number from %.3f to %.0f",
+                                 Quoted(text), kMinWaitSeconds,
+                                 kMaxWaitSeconds));
            }
            options->client.wait_limit = absl::Seconds(seconds);
          },
@@ -167,10 +177,11 @@ void AddServer(CLI::App* app, CommandOptions* options) {
 }
 
 void AddBatch(CLI::App* app, CommandOptions* options) {
-  AddInteger(app, "--batch", &options->client.batch_sequences,
-             absl::StrCat("Sequences a message (default ",
-                          options->client.batch_sequences,
-                          "); the packs are\nthe same for any"))
+  AddInteger(app, "--batch", &options->client.batch_sequences, uint32_t{1},
+             kMaxBatchSequences,
+             absl::StrCat("Sequences a message, 1 to ", kMaxBatchSequences,
+                          " (default ", options->client.batch_sequences,
+                          ");\nthe packs are the same for any"))
       ->group(kServerGroup);
 }
 

@@ -21,8 +21,8 @@ inline constexpr char kPlanLengthsText[] =
     ".hist.csv (length,count); .gz of these too";
 
 // Each adds options to `app`; parsing it sets fields of *options and throws
-// CLI::ValidationError where a value cannot be meant. Limits that the library
-// checks are left to it.
+// CLI::ValidationError where a value is out of range. What depends on several
+// options, and the names of the rules, are left to ValidateSpec.
 void AddLengths(CLI::App* app, CommandOptions* options, const char* text);
 void AddSpec(CLI::App* app, CommandOptions* options);
 void AddStreams(CLI::App* app, CommandOptions* options);

@@ -54,6 +54,19 @@ class Writer {
     }
   }
 
+  // Each length as often as it is there, separated by commas. A pack can hold
+  // more than memory would: what is written is never in one piece.
+  void Runs(absl::Span<const LengthCount> runs) {
+    absl::string_view separator = "";
+    for (const LengthCount& run : runs) {
+      for (uint64_t i = 0; i < run.count && status_.ok(); ++i) {
+        Text(separator);
+        Number(run.length);
+        separator = ",";
+      }
+    }
+  }
+
   absl::Status Finish() {
     WriteOut();
     return status_.ok() ? file_.Commit() : status_;
@@ -263,7 +276,7 @@ absl::Status WriteHistogramPacks(const std::string& path,
   Writer writer(*std::move(file));
   for (const HistogramPlan::Group& group : plan.groups) {
     writer.Text("{\"lengths\":[");
-    writer.Numbers(group.lengths, [](uint32_t length) { return length; });
+    writer.Runs(group.lengths);
     writer.Text("],\"count\":");
     writer.Number(group.count);
     writer.Text("}\n");

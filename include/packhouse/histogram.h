@@ -26,8 +26,8 @@ struct LengthCount {
 struct HistogramPlan {
   // Packs that hold the same lengths.
   struct Group {
-    std::vector<uint32_t> lengths;  // descending
-    uint64_t count;
+    std::vector<LengthCount> lengths;  // of one pack: descending, each once
+    uint64_t count;                    // of packs
   };
   std::vector<Group> groups;  // in the order in which they were opened
 
@@ -41,7 +41,8 @@ struct HistogramPlan {
 // spec.window_sequences must be valid and is not looked at otherwise. Lengths
 // may come in any order and more than once. INVALID_ARGUMENT as ValidateSpec
 // and CheckLengths say (the ordinal is the entry of the histogram), and where
-// the counts add up to 2^63 or more.
+// one sequence a row would take 2^63 slots or more; UNIMPLEMENTED where the
+// rule depends on the order of the sequences.
 absl::StatusOr<HistogramPlan> PlanHistogram(
     absl::Span<const LengthCount> histogram, const PackSpec& spec);
 

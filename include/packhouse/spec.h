@@ -70,7 +70,7 @@ uint64_t Footprint(const PackSpec& spec, uint64_t length);
 // packed (ordinal, length, limit) and how many there are; the text stays under
 // 2 kB whatever the input. A length must be at least 1 and its footprint at
 // most the capacity. `first_ordinal` is the ordinal of lengths[0]. Requires a
-// valid spec. O(lengths), about 0.1 ns each.
+// valid spec. O(lengths), a fraction of a nanosecond each.
 absl::Status CheckLengths(const PackSpec& spec,
                           absl::Span<const uint32_t> lengths,
                           uint64_t first_ordinal);

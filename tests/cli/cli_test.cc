@@ -19,7 +19,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::MatchesRegex;
+using testing::Not;
 using testing::StartsWith;
+using testing::UnorderedElementsAre;
 
 struct Result {
   int code;
@@ -171,7 +173,9 @@ TEST_F(CliTest, VerifyFindsViolations) {
   };
   const std::string right = first + "{\"ordinals\":[4],\"lengths\":[8]}\n";
   EXPECT_EQ(verify(right, {}).code, 0);
-  EXPECT_THAT(verify(first, {}), Refused(1, HasSubstr("4")));
+  EXPECT_THAT(verify(first, {}),
+              Refused(1, HasSubstr("ordinal 4 is in no pack (packs and "
+                                   "ordinals count from 0)")));
   EXPECT_THAT(verify(right + right, {}), Refused(1, HasSubstr("0")));
   EXPECT_THAT(verify(right, {"--max-sequences", "1"}),
               Refused(1, HasSubstr("2")));
@@ -229,12 +233,62 @@ TEST_F(CliTest, PacksThatCannotBeWritten) {
               Refused(2, HasSubstr("cannot share")));
 }
 
+TEST_F(CliTest, PacksNeverReplaceTheirLengths) {
+  const std::string before = ReadFile(lengths_);
+  const std::string symlink = folder_.File("symlink");
+  const std::string hard_link = folder_.File("hard_link");
+  std::filesystem::create_symlink(lengths_, symlink);
+  std::filesystem::create_hard_link(lengths_, hard_link);
+  for (const std::string& packs :
+       {lengths_, folder_.File("./lengths.txt"), symlink, hard_link}) {
+    EXPECT_THAT(RunOn({"plan"}, {"--packs", packs}),
+                Refused(2, HasSubstr("is the file of LENGTHS itself")));
+    EXPECT_THAT(RunOn({"stream"}, {"--target", "unix:x", "--packs", packs}),
+                Refused(2, HasSubstr("is the file of LENGTHS itself")));
+    EXPECT_EQ(ReadFile(packs), before);
+  }
+  EXPECT_THAT(
+      Packhouse({"plan", symlink, "--capacity", "8", "--packs", lengths_}),
+      Refused(2, HasSubstr("is the file of LENGTHS itself")));
+  EXPECT_THAT(Names(folder_.File("")),
+              UnorderedElementsAre("lengths.txt", "symlink", "hard_link"));
+}
+
 TEST_F(CliTest, UnwritableOutputIsAFailure) {
   std::ostringstream out;
   std::ostringstream err;
   out.setstate(std::ios::badbit);
   EXPECT_EQ(CliMain({"plan", lengths_, "--capacity", "8"}, out, err), 1);
   EXPECT_EQ(err.str(), "packhouse: cannot write to standard output\n");
+}
+
+TEST_F(CliTest, LengthThatCannotBePackedIsFound) {
+  EXPECT_THAT(
+      RunOn({"plan"}, {"--max-sequences", "1", "--alignment", "8"}).code, 0);
+  WriteFile(lengths_, "9\n\n5\n");
+  const std::string text =
+      absl::StrCat("packhouse: ", lengths_,
+                   ": 1 of 2 sequences cannot be packed: ordinal 0 has length "
+                   "9 > capacity 8 (ordinals count from 0)\n");
+  EXPECT_THAT(RunOn({"plan"}, {}), Refused(2, text));
+  EXPECT_THAT(RunOn({"stream"}, {"--target", "unix:x"}), Refused(2, text));
+  EXPECT_THAT(RunOn({"verify", packs_}, {}), Refused(2, text));
+
+  const std::string histogram = folder_.File("lengths.hist.csv");
+  const auto plan = [&](const std::string& row) {
+    WriteFile(histogram, absl::StrCat("length,count\n5,2\n", row, "\n"));
+    return Packhouse({"plan", histogram, "--capacity", "10", "--alignment", "4",
+                      "--packs", packs_});
+  };
+  EXPECT_THAT(plan("9,3"),
+              Refused(2, AllOf(HasSubstr(histogram + ": length 9, count 3, "),
+                               HasSubstr("footprint, 12,"),
+                               HasSubstr("the capacity, 10"),
+                               Not(HasSubstr("ordinal")))));
+  EXPECT_THAT(plan("0,7"), Refused(2, HasSubstr("length 0, count 7, cannot")));
+  EXPECT_THAT(plan("8,9223372036854775807"),
+              Refused(2, HasSubstr(histogram + ": the counts add up")));
+  EXPECT_EQ(plan("8,3").code, 0);
 }
 
 TEST_F(CliTest, ManyOffendersStayShort) {
@@ -253,15 +307,18 @@ TEST_F(CliTest, WrongOptions) {
     std::string text;
   } kCases[] = {
       {{"--capacity", "9"}, "--capacity"},  // the second one
-      {{"--window", "0"}, "window"},
+      {{"--window", "0"},
+       "--window: \"0\" is not a whole number from 1 to 2147483647"},
       {{"--window", "x"}, "--window: \"x\" is not a whole number"},
       {{"--window", "010x"}, "\"010x\""},
       {{"--window", "1.5"}, "\"1.5\""},
       {{"--window", "99999999999999999999"}, "\"99999999999999999999\""},
       {{"--window"}, "--window"},
-      {{"--max-sequences", "-1"}, "-1"},
-      {{"--alignment", "9"}, "9"},
-      {{"--algorithm", "best_fit"}, "lpfhp"},
+      {{"--max-sequences", "-1"},
+       "--max-sequences: \"-1\" is not a whole number from 0 to 2147483647"},
+      {{"--alignment", "0"}, "--alignment: \"0\" is not a whole number"},
+      {{"--alignment", "9"}, ": --alignment is 9, it must be from 1 to 8"},
+      {{"--algorithm", "best_fit"}, ": --algorithm is \"best_fit\", the known"},
       {{"--overlong", "drop"}, "--overlong: \"drop\": this build has only"},
       {{"--overlong", "truncate"}, "--overlong"},
       {{"--overlong", "truncate_head"}, "--overlong"},
@@ -273,8 +330,11 @@ TEST_F(CliTest, WrongOptions) {
       {{"--budget", "2"}, "--budget: this build does not have it"},
       {{"--streams", "2"}, "--streams"},
       {{"--field", ""}, "--field: the value is empty"},
-      {{"--colour"}, "--colour"},
-      {{"more"}, "more"},
+      {{"--colour"}, "unknown option --colour\n"},
+      {{"--colour", "1"}, "unknown option --colour\n"},
+      {{"--colour=1", "more"}, "unknown option --colour\n"},
+      {{"-c", "1"}, "unknown option -c\n"},
+      {{"more", "words"}, "unexpected argument \"more\"\n"},
   };
   for (const auto& wrong : kCases) {
     EXPECT_THAT(RunOn({"plan"}, wrong.options),
@@ -294,10 +354,16 @@ TEST_F(CliTest, WrongOptionsOfStreams) {
        "\"0\" is not a whole number from 1 to 1000"},
       {{"--target", "unix:x", "--streams", "1001"}, "\"1001\" is not a whole"},
       {{"--target", "unix:x", "--streams", "-1"}, "-1"},
-      {{"--target", "unix:x", "--batch", "0"}, "batch"},
+      {{"--target", "unix:x", "--batch", "0"},
+       "--batch: \"0\" is not a whole number from 1 to 65536"},
+      {{"--target", "unix:x", "--batch", "-1"}, "from 1 to 65536"},
       {{"--target", "unix:x", "--batch", "65537"}, "65537"},
       {{"--target", "unix:x", "--batch", "4294967297"}, "4294967297"},
-      {{"--target", "unix:x", "--wait-limit", "0"}, "--wait-limit: \"0\""},
+      {{"--target", "unix:x", "--wait-limit", "0"},
+       "--wait-limit: \"0\" is not a number from 0.001 to 1000000000"},
+      {{"--target", "unix:x", "--wait-limit", "1e-300"}, "\"1e-300\" is not"},
+      {{"--target", "unix:x", "--wait-limit", "inf"}, "\"inf\" is not"},
+      {{"--target", "unix:x", "--wait-limit", "1e10"}, "\"1e10\" is not"},
       {{"--target", "unix:x", "--wait-limit", "nan"}, "\"nan\""},
       {{"--target", "unix:x", "--wait-limit", "soon"}, "\"soon\""},
       {{"--target", "unix:x", "--seed", "1"}, "--seed"},
@@ -318,7 +384,14 @@ TEST_F(CliTest, WrongCommands) {
   EXPECT_THAT(Packhouse({"--json"}), Refused(2, HasSubstr("--json")));
   EXPECT_THAT(Packhouse({"plan"}), Refused(2, HasSubstr("LENGTHS")));
   EXPECT_THAT(Packhouse({"plan", lengths_}),
-              Refused(2, HasSubstr("--capacity")));
+              Refused(2, HasSubstr("--capacity is required")));
+  EXPECT_THAT(Packhouse({"plan", lengths_, "--cap", "7"}),
+              Refused(2, HasSubstr("unknown option --cap\n")));
+  EXPECT_THAT(Packhouse({"plan", lengths_, "--capacity", "7.5"}),
+              Refused(2, HasSubstr("--capacity: \"7.5\" is not a whole number "
+                                   "from 1 to 2147483647")));
+  EXPECT_THAT(Packhouse({"help", "pack"}),
+              Refused(2, HasSubstr("unknown command \"pack\"")));
   EXPECT_THAT(Packhouse({"verify", lengths_, "--capacity", "8"}),
               Refused(2, HasSubstr("PACKS")));
   EXPECT_THAT(Packhouse({"verify", "-", "-", "--capacity", "8"}),
@@ -349,8 +422,11 @@ TEST_F(CliTest, HelpIsThereForEveryCommand) {
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, AllOf(HasSubstr("plan"), HasSubstr("stream"),
                                 HasSubstr("verify"), HasSubstr("health")));
+  EXPECT_EQ(Packhouse({"help"}).code, 0);
+  EXPECT_EQ(Packhouse({"help"}).out, result.out);
   for (const std::string name : {"plan", "stream", "verify", "health"}) {
     result = Packhouse({name, "--help"});
+    EXPECT_EQ(Packhouse({"help", name}).out, result.out);
     EXPECT_EQ(result.code, 0);
     EXPECT_EQ(result.err, "");
     EXPECT_THAT(result.out, AllOf(HasSubstr("Usage: packhouse " + name),

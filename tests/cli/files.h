@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/server/temp_dir.h"
+#include "tests/temp_dir.h"
 
 namespace packhouse {
 

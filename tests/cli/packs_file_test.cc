@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/files.h"
+#include "tests/packs.h"
 #include "tests/status_matchers.h"
 
 namespace packhouse {
@@ -20,15 +21,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 constexpr uint32_t kLongest = std::numeric_limits<uint32_t>::max();
-
-Packs MakePacks(const std::vector<std::vector<uint64_t>>& lists) {
-  Packs packs;
-  for (const std::vector<uint64_t>& list : lists) {
-    packs.ordinals.insert(packs.ordinals.end(), list.begin(), list.end());
-    packs.offsets.push_back(packs.ordinals.size());
-  }
-  return packs;
-}
 
 class PacksFileTest : public testing::Test {
  protected:
@@ -63,12 +55,32 @@ TEST_F(PacksFileTest, WritesStreamsInOrder) {
 
 TEST_F(PacksFileTest, WritesGroupsOfAHistogram) {
   HistogramPlan plan;
-  plan.groups.push_back({{5, 3}, 7});
-  plan.groups.push_back({{8}, 1000000000000});
+  plan.groups.push_back({{{5, 1}, {3, 1}}, 7});
+  plan.groups.push_back({{{8, 1}}, 1000000000000});
+  plan.groups.push_back({{{3, 2}, {1, 3}}, 1});
   ASSERT_THAT(WriteHistogramPacks(path_, plan), IsOk());
   EXPECT_EQ(ReadFile(path_),
             "{\"lengths\":[5,3],\"count\":7}\n"
-            "{\"lengths\":[8],\"count\":1000000000000}\n");
+            "{\"lengths\":[8],\"count\":1000000000000}\n"
+            "{\"lengths\":[3,3,1,1,1],\"count\":1}\n");
+}
+
+TEST_F(PacksFileTest, WritesRunsLongerThanABuffer) {
+  HistogramPlan plan;
+  plan.groups.push_back({{{10, 1000000}, {9, 1}}, 2});
+  ASSERT_THAT(WriteHistogramPacks(path_, plan), IsOk());
+  std::string expected = "{\"lengths\":[";
+  for (int i = 0; i < 1000000; ++i) expected += "10,";
+  expected += "9],\"count\":2}\n";
+  EXPECT_TRUE(ReadFile(path_) == expected);
+}
+
+TEST_F(PacksFileTest, RunsEndWithTheFirstError) {
+  // More than could be written out in the time of a test.
+  HistogramPlan plan;
+  plan.groups.push_back({{{1, uint64_t{1} << 62}}, 1});
+  EXPECT_THAT(WriteHistogramPacks("/dev/full", plan),
+              StatusIs(absl::StatusCode::kUnknown, HasSubstr("/dev/full")));
 }
 
 TEST_F(PacksFileTest, ReadsWhatItWrote) {

@@ -20,7 +20,9 @@
 #include "packhouse/plan_check.h"
 #include "session/messages.h"
 #include "tests/client/test_server.h"
+#include "tests/packs.h"
 #include "tests/status_matchers.h"
+#include "tests/temp_dir.h"
 
 namespace packhouse {
 namespace {
@@ -65,21 +67,6 @@ INSTANTIATE_TEST_SUITE_P(BackEnds, ClientTest,
                          testing::Values(BackEnd::kInProcess,
                                          BackEnd::kUnixSocket, BackEnd::kTcp),
                          Name);
-
-PackSpec SpecOf(int64_t capacity_tokens, int64_t window_sequences) {
-  PackSpec spec;
-  spec.capacity_tokens = capacity_tokens;
-  spec.window_sequences = window_sequences;
-  return spec;
-}
-
-std::vector<uint32_t> RandomLengths(size_t count, uint32_t longest,
-                                    std::mt19937* random) {
-  std::uniform_int_distribution<uint32_t> length(1, longest);
-  std::vector<uint32_t> lengths(count);
-  for (uint32_t& value : lengths) value = length(*random);
-  return lengths;
-}
 
 // Takes what is there and appends it.
 void TakeInto(PackStream* stream, Packs* packs) {
@@ -129,7 +116,7 @@ TEST_P(ClientTest, PacksDoNotDependOnPiecesAndBatches) {
         SCOPED_TRACE(testing::Message()
                      << algorithm << " with window " << window
                      << " in batches of " << batch_sequences);
-        PackSpec spec = SpecOf(200, window);
+        PackSpec spec = MakeSpec(200, window);
         spec.algorithm = algorithm;
         spec.sequence_alignment = window == 10 ? 8 : 1;
         spec.max_sequences_per_pack = window == 1024 ? 3 : 0;
@@ -149,7 +136,7 @@ TEST_P(ClientTest, PacksDoNotDependOnPiecesAndBatches) {
 TEST_P(ClientTest, OneAddOfAnyLength) {
   std::mt19937 random(2);
   const std::vector<uint32_t> lengths = RandomLengths(1000000, 512, &random);
-  const PackSpec spec = SpecOf(512, 1024);
+  const PackSpec spec = MakeSpec(512, 1024);
   const std::unique_ptr<Client> client = MakeClient();
   const std::unique_ptr<PackStream> stream = *client->OpenStream(spec);
   ASSERT_THAT(stream->Add(lengths), IsOk());
@@ -163,7 +150,7 @@ TEST_P(ClientTest, PlanIsTheStreamsPacks) {
   for (const size_t count :
        {size_t{0}, size_t{1}, size_t{5000}, size_t{kMaxPlanSequences}}) {
     const std::vector<uint32_t> lengths = RandomLengths(count, 512, &random);
-    const PackSpec spec = SpecOf(512, 100);
+    const PackSpec spec = MakeSpec(512, 100);
     const absl::StatusOr<Packs> packs = client->Plan(lengths, spec);
     ASSERT_THAT(packs, IsOk());
     EXPECT_TRUE(*packs == *Plan(lengths, spec)) << count;
@@ -172,7 +159,8 @@ TEST_P(ClientTest, PlanIsTheStreamsPacks) {
 
 TEST_P(ClientTest, AStreamWithoutSequences) {
   const std::unique_ptr<Client> client = MakeClient();
-  const std::unique_ptr<PackStream> stream = *client->OpenStream(SpecOf(9, 9));
+  const std::unique_ptr<PackStream> stream =
+      *client->OpenStream(MakeSpec(9, 9));
   EXPECT_THAT(stream->Add({}), IsOk());
   EXPECT_THAT(stream->Flush(), IsOk());
   EXPECT_THAT(stream->Wait(), IsOk());
@@ -182,7 +170,7 @@ TEST_P(ClientTest, AStreamWithoutSequences) {
 
 TEST_P(ClientTest, InvalidSpecsAreNamed) {
   const std::unique_ptr<Client> client = MakeClient();
-  PackSpec spec = SpecOf(0, 0);
+  PackSpec spec = MakeSpec(0, 0);
   const auto names_both = testing::AllOf(HasSubstr("capacity_tokens"),
                                          HasSubstr("window_sequences"));
   EXPECT_THAT(client->OpenStream(spec),
@@ -193,7 +181,7 @@ TEST_P(ClientTest, InvalidSpecsAreNamed) {
 
 TEST_P(ClientTest, InvalidLengthsChangeNothing) {
   constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
-  const PackSpec spec = SpecOf(10, 4);
+  const PackSpec spec = MakeSpec(10, 4);
   const std::unique_ptr<Client> client = MakeClient(/*batch_sequences=*/2);
   const std::unique_ptr<PackStream> stream = *client->OpenStream(spec);
   ASSERT_THAT(stream->Add({3, 4, 5}), IsOk());
@@ -218,7 +206,8 @@ TEST_P(ClientTest, InvalidLengthsChangeNothing) {
 
 TEST_P(ClientTest, NothingFollowsTheEnd) {
   const std::unique_ptr<Client> client = MakeClient();
-  const std::unique_ptr<PackStream> stream = *client->OpenStream(SpecOf(9, 9));
+  const std::unique_ptr<PackStream> stream =
+      *client->OpenStream(MakeSpec(9, 9));
   ASSERT_THAT(stream->Add({1, 2}), IsOk());
   ASSERT_THAT(stream->End(), IsOk());
   EXPECT_THAT(stream->Add({3}),
@@ -234,7 +223,7 @@ TEST_P(ClientTest, NothingFollowsTheEnd) {
 TEST_P(ClientTest, AfterWaitAllDecidedPacksAreThere) {
   std::mt19937 random(4);
   const std::vector<uint32_t> lengths = RandomLengths(1003, 50, &random);
-  const PackSpec spec = SpecOf(100, 10);
+  const PackSpec spec = MakeSpec(100, 10);
   Packer packer = *Packer::Create(spec);
   const std::unique_ptr<Client> client = MakeClient();
   const std::unique_ptr<PackStream> stream = *client->OpenStream(spec);
@@ -255,7 +244,7 @@ TEST_P(ClientTest, AfterWaitAllDecidedPacksAreThere) {
 }
 
 TEST_P(ClientTest, StreamsOfSeveralThreads) {
-  const PackSpec spec = SpecOf(128, 64);
+  const PackSpec spec = MakeSpec(128, 64);
   const std::unique_ptr<Client> client = MakeClient(/*batch_sequences=*/100);
   std::vector<std::thread> threads;
   for (uint32_t seed = 0; seed < 4; ++seed) {
@@ -276,7 +265,7 @@ TEST_P(ClientTest, StreamsOfSeveralThreads) {
 TEST_P(ClientTest, OneThreadGivesAnotherTakes) {
   std::mt19937 random(5);
   const std::vector<uint32_t> lengths = RandomLengths(300000, 128, &random);
-  const PackSpec spec = SpecOf(128, 64);
+  const PackSpec spec = MakeSpec(128, 64);
   const std::unique_ptr<Client> client = MakeClient(/*batch_sequences=*/100);
   const std::unique_ptr<PackStream> stream = *client->OpenStream(spec);
   std::atomic<bool> ended{false};
@@ -297,7 +286,8 @@ TEST_P(ClientTest, OneThreadGivesAnotherTakes) {
 
 TEST_P(ClientTest, AStreamOutlivesItsClient) {
   std::unique_ptr<Client> client = MakeClient();
-  const std::unique_ptr<PackStream> stream = *client->OpenStream(SpecOf(9, 9));
+  const std::unique_ptr<PackStream> stream =
+      *client->OpenStream(MakeSpec(9, 9));
   client.reset();
   ASSERT_THAT(stream->Add({4, 5}), IsOk());
   ASSERT_THAT(stream->End(), IsOk());
@@ -305,7 +295,7 @@ TEST_P(ClientTest, AStreamOutlivesItsClient) {
 }
 
 TEST_P(ClientTest, StreamsMayBeAbandonedAtAnyPoint) {
-  const PackSpec spec = SpecOf(100, 10);
+  const PackSpec spec = MakeSpec(100, 10);
   std::mt19937 random(6);
   const std::vector<uint32_t> lengths = RandomLengths(20000, 100, &random);
   {
@@ -357,7 +347,10 @@ TEST(ClientOptions, Limits) {
   }
   EXPECT_THAT(create("tcp://x", 1, absl::Seconds(1)),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("target \"tcp://x\"")));
+                       HasSubstr("address \"tcp://x\"")));
+  EXPECT_THAT(create("localhost:0", 1, absl::Seconds(1)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("target localhost:0")));
 }
 
 }  // namespace

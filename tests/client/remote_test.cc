@@ -25,7 +25,9 @@
 #include "packhouse/v1/packhouse.grpc.pb.h"
 #include "session/messages.h"
 #include "tests/client/test_server.h"
+#include "tests/packs.h"
 #include "tests/status_matchers.h"
+#include "tests/temp_dir.h"
 
 namespace packhouse {
 namespace {
@@ -37,12 +39,7 @@ using testing::HasSubstr;
 constexpr absl::Duration kShort = absl::Seconds(1);
 constexpr absl::Duration kLong = absl::Seconds(60);
 
-PackSpec SmallSpec() {
-  PackSpec spec;
-  spec.capacity_tokens = 10;
-  spec.window_sequences = 2;
-  return spec;
-}
+PackSpec SmallSpec() { return MakeSpec(10, 2); }
 
 class RemoteClientTest : public testing::Test {
  protected:
@@ -66,6 +63,17 @@ TEST_F(RemoteClientTest, AbsentServer) {
   EXPECT_THAT(client->CheckHealth(), is_unavailable);
   EXPECT_THAT(client->OpenStream(SmallSpec()), is_unavailable);
   EXPECT_THAT(client->Plan({1}, SmallSpec()), is_unavailable);
+}
+
+// A call that has waited says what it waited for, as one that does not wait.
+TEST_F(RemoteClientTest, TheReasonWhyThereIsNoConnection) {
+  const std::unique_ptr<Client> client = MakeClient(kShort);
+  const auto is_missing = StatusIs(
+      absl::StatusCode::kUnavailable,
+      AllOf(HasSubstr("cannot connect, tried for 1s"), HasSubstr(target()),
+            HasSubstr("No such file or directory")));
+  EXPECT_THAT(client->OpenStream(SmallSpec()), is_missing);
+  EXPECT_THAT(client->Plan({1}, SmallSpec()), is_missing);
 }
 
 TEST_F(RemoteClientTest, AServerThatStartsLaterIsWaitedFor) {
@@ -102,7 +110,6 @@ TEST_F(RemoteClientTest, AServerThatNeverAccepts) {
   EXPECT_THAT(client->CheckHealth(),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr(target())));
   close(listener);
-  unlink(path.c_str());
 }
 
 TEST_F(RemoteClientTest, AServerThatStops) {
@@ -293,7 +300,7 @@ TEST_F(RemoteClientTest, ASlowServerIsNotALateOne) {
   });
   const std::unique_ptr<PackStream> stream =
       *MakeClient(kShort)->OpenStream(SmallSpec());
-  for (int i = 0; i < 20; ++i) ASSERT_THAT(stream->Flush(), IsOk());
+  for (int i = 0; i < 20; ++i) ASSERT_THAT(stream->Add({1, 1}), IsOk());
   EXPECT_THAT(stream->Wait(), IsOk());
 }
 
@@ -304,7 +311,7 @@ TEST_F(RemoteClientTest, AServerThatClosesEarly) {
   });
   const std::unique_ptr<PackStream> stream =
       *MakeClient(kLong)->OpenStream(SmallSpec());
-  ASSERT_THAT(stream->Flush(), IsOk());
+  ASSERT_THAT(stream->Add({1}), IsOk());
   EXPECT_THAT(stream->End(), StatusIs(absl::StatusCode::kInternal,
                                       HasSubstr("closed before its end")));
 }
@@ -316,7 +323,7 @@ TEST_F(RemoteClientTest, AServerThatEndsTheCallWithAnError) {
   });
   const std::unique_ptr<PackStream> stream =
       *MakeClient(kLong)->OpenStream(SmallSpec());
-  ASSERT_THAT(stream->Flush(), IsOk());
+  ASSERT_THAT(stream->Add({1}), IsOk());
   EXPECT_THAT(stream->Wait(),
               StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("number 7")));
 }
@@ -333,7 +340,7 @@ TEST_F(RemoteClientTest, AServerThatBreaksTheProtocol) {
   });
   const std::unique_ptr<PackStream> stream =
       *MakeClient(kLong)->OpenStream(SmallSpec());
-  ASSERT_THAT(stream->Flush(), IsOk());
+  ASSERT_THAT(stream->Add({1}), IsOk());
   EXPECT_THAT(stream->End(),
               StatusIs(absl::StatusCode::kInternal,
                        AllOf(HasSubstr(target()), HasSubstr("99"))));

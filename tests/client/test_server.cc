@@ -1,22 +1,9 @@
 #include "tests/client/test_server.h"
 
-#include <unistd.h>
-
+#include <cstdlib>
 #include <iostream>
 
 namespace packhouse {
-
-TempDir::TempDir() {
-  const char* parent = std::getenv("TMPDIR");
-  path_ =
-      std::string(parent != nullptr ? parent : "/tmp") + "/packhouse_XXXXXX";
-  if (mkdtemp(path_.data()) == nullptr) {
-    std::cerr << "cannot make a directory " << path_ << std::endl;
-    std::abort();
-  }
-}
-
-TempDir::~TempDir() { rmdir(path_.c_str()); }
 
 std::unique_ptr<Server> StartServer(const std::string& address,
                                     const SessionLimits& limits) {

@@ -27,8 +27,12 @@ using Contents = std::map<std::vector<uint32_t>, uint64_t>;
 Contents ContentsOf(const HistogramPlan& plan) {
   Contents contents;
   for (const HistogramPlan::Group& group : plan.groups) {
-    EXPECT_TRUE(std::is_sorted(group.lengths.rbegin(), group.lengths.rend()));
-    contents[group.lengths] += group.count;
+    std::vector<uint32_t> content;
+    for (const LengthCount& run : group.lengths) {
+      EXPECT_TRUE(content.empty() || content.back() > run.length);
+      content.insert(content.end(), run.count, run.length);
+    }
+    contents[content] += group.count;
   }
   return contents;
 }
@@ -135,8 +139,9 @@ TEST(Histogram, RefusesBadInput) {
   EXPECT_THAT(PlanHistogram({{4, 1}, {9, 1}}, spec),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("length 9 > capacity 8")));
+  // 2^63 slots at one sequence a row: sums would wrap.
   EXPECT_THAT(
-      PlanHistogram({{4, uint64_t{1} << 62}, {5, uint64_t{1} << 62}}, spec),
+      PlanHistogram({{4, uint64_t{1} << 59}, {5, uint64_t{1} << 59}}, spec),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("2^63")));
   spec.capacity_tokens = 0;
   EXPECT_THAT(PlanHistogram({{4, 1}}, spec),
@@ -147,10 +152,22 @@ TEST(Histogram, RefusesBadInput) {
 TEST(Histogram, HugeCountsCostNothing) {
   PackSpec spec;
   spec.capacity_tokens = 10;
-  const uint64_t many = (uint64_t{1} << 62) + 1;
+  const uint64_t many = (uint64_t{1} << 59) + 1;
   const HistogramPlan plan = *PlanHistogram({{5, many}}, spec);
   EXPECT_EQ(plan.report.packs, many / 2 + 1);
+  EXPECT_EQ(plan.report.tokens, 5 * many);
   EXPECT_EQ(plan.groups.size(), 2u);
+}
+
+// Nor do packs of very many sequences.
+TEST(Histogram, ManySequencesInAPack) {
+  PackSpec spec;
+  spec.capacity_tokens = kMaxCapacityTokens;
+  const HistogramPlan plan = *PlanHistogram({{1, 3000000000u}}, spec);
+  EXPECT_EQ(plan.report.packs, 2u);
+  ASSERT_EQ(plan.groups.size(), 2u);
+  ASSERT_EQ(plan.groups[0].lengths.size(), 1u);
+  EXPECT_EQ(plan.groups[0].lengths[0].count, 2147483647u);
 }
 
 }  // namespace

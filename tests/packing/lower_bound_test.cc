@@ -121,7 +121,7 @@ TEST(LowerBound, EmptyAndLimits) {
 // Sums far beyond 64 bits of tokens do not wrap.
 TEST(LowerBound, HugeCounts) {
   const FootprintCount counts[] = {{1, 1}, {2147483647, uint64_t{1} << 62}};
-  EXPECT_EQ(LowerBound(counts, 2147483647, 0), (uint64_t{1} << 62) + 1);
+  EXPECT_EQ(LowerBound(counts, 2147483647, ~0u), (uint64_t{1} << 62) + 1);
 }
 
 }  // namespace

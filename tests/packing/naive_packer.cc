@@ -75,21 +75,4 @@ Packs NaivePlan(const Lengths& lengths, const PackSpec& spec,
   return packs;
 }
 
-Packs MakePacks(const std::vector<std::vector<uint64_t>>& packs) {
-  Packs result;
-  for (const std::vector<uint64_t>& pack : packs) {
-    result.ordinals.insert(result.ordinals.end(), pack.begin(), pack.end());
-    result.offsets.push_back(result.ordinals.size());
-  }
-  return result;
-}
-
-void PrintTo(const Packs& packs, std::ostream* out) {
-  for (size_t i = 0; i < packs.size(); ++i) {
-    *out << (i == 0 ? "{" : ", {");
-    for (uint64_t ordinal : packs[i]) *out << ordinal << " ";
-    *out << "}";
-  }
-}
-
 }  // namespace packhouse

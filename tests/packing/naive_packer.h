@@ -6,12 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <ostream>
 #include <set>
 #include <vector>
 
 #include "packhouse/packs.h"
 #include "packhouse/spec.h"
+#include "tests/packs.h"
 
 namespace packhouse {
 
@@ -21,10 +21,6 @@ using Lengths = std::vector<uint32_t>;
 // as always, one at the end).
 Packs NaivePlan(const Lengths& lengths, const PackSpec& spec,
                 const std::set<size_t>& flushes = {});
-
-// Packs from literals, and as text for failures.
-Packs MakePacks(const std::vector<std::vector<uint64_t>>& packs);
-void PrintTo(const Packs& packs, std::ostream* out);
 
 }  // namespace packhouse
 

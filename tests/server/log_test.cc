@@ -1,5 +1,8 @@
 #include "server/log.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -60,11 +63,81 @@ TEST(FormatLogLine, AnyBytes) {
   }
 }
 
+// Whatever a line has to say, it fits into a pipe that has room and stays
+// valid.
+TEST(FormatLogLine, LongValuesAreCut) {
+  for (const std::string unit : {"x", "\"", "\n", "\xc3\xa4", "\xff"}) {
+    std::string text;
+    while (text.size() < 100000) text += unit;
+    const Log::Fields fields = {
+        {"text", text},
+        {"kept", 7},
+        {"list", std::vector<std::string>(1000, "unix:/run/a")},
+        {"other", text}};
+    for (Log::Format format : {kText, kJson}) {
+      const std::string line =
+          FormatLogLine(format, kTime, "info", "m", fields);
+      EXPECT_LE(line.size(), kMaxLogLineBytes);
+      EXPECT_GT(line.size(), kMaxLogLineBytes / 8);
+      EXPECT_EQ(line.find('\n'), line.size() - 1);
+    }
+    const auto json =
+        Log::Fields::parse(FormatLogLine(kJson, kTime, "info", "m", fields));
+    EXPECT_EQ(json["kept"], 7);
+    EXPECT_THAT(json["other"].get<std::string>(), testing::EndsWith("..."));
+  }
+}
+
+// A pipe that takes nothing more; blocking, as that of a program's standard
+// error is.
+class FullPipe {
+ public:
+  FullPipe() {
+    EXPECT_EQ(pipe2(ends_, O_CLOEXEC | O_NONBLOCK), 0);
+    const std::string page(4096, '.');
+    while (write(ends_[1], page.data(), page.size()) > 0) {
+    }
+    EXPECT_EQ(fcntl(ends_[1], F_SETFL, 0), 0);
+  }
+  ~FullPipe() {
+    close(ends_[0]);
+    close(ends_[1]);
+  }
+
+  int input() const { return ends_[1]; }
+
+  // All that is in it.
+  std::string Drain() {
+    std::string content;
+    char buffer[4096];
+    ssize_t n;
+    while ((n = read(ends_[0], buffer, sizeof(buffer))) > 0) {
+      content.append(buffer, static_cast<size_t>(n));
+    }
+    return content;
+  }
+
+ private:
+  int ends_[2];
+};
+
+TEST(Log, AFullPipeBlocksNobody) {
+  FullPipe pipe;
+  Log log(kText, pipe.input());
+  for (int i = 0; i < 3; ++i) log.Info("lost");
+  EXPECT_THAT(pipe.Drain(), testing::Not(testing::HasSubstr("lost")));
+  log.Info("first", {{"n", 1}});
+  log.Info("second");
+  EXPECT_THAT(pipe.Drain(),
+              testing::MatchesRegex(
+                  "[^ ]* info first n=1 dropped_lines=3\n[^ ]* info second\n"));
+}
+
 TEST(Log, LinesOfThreadsDoNotMix) {
   std::FILE* file = std::tmpfile();
   ASSERT_NE(file, nullptr);
   {
-    Log log(kText, file);
+    Log log(kText, fileno(file));
     std::vector<std::thread> threads;
     threads.reserve(4);
     for (int t = 0; t < 4; ++t) {

@@ -48,6 +48,9 @@ struct Expected {
   double batches = 0;
   double refused = 0;
   double pending = 0;
+  double packed = 0;
+  double abandoned = 0;
+  double abandoned_tokens = 0;
 
   void AddPacks(const Packs& list, const std::vector<uint32_t>& lengths,
                 const PackSpec& spec) {
@@ -58,6 +61,7 @@ struct Expected {
         room -= static_cast<double>(footprint);
         alignment += static_cast<double>(footprint - lengths[ordinal]);
         --pending;
+        ++packed;
       }
       packs += 1;
       slots += static_cast<double>(spec.capacity_tokens);
@@ -79,6 +83,10 @@ void ExpectScrape(const Metrics& metrics, const Expected& expected) {
   EXPECT_EQ(samples["packhouse_batches_total"], expected.batches);
   EXPECT_EQ(samples["packhouse_refused_batches_total"], expected.refused);
   EXPECT_EQ(samples["packhouse_pending_sequences"], expected.pending);
+  EXPECT_EQ(samples["packhouse_packed_sequences_total"], expected.packed);
+  EXPECT_EQ(samples["packhouse_abandoned_sequences_total"], expected.abandoned);
+  EXPECT_EQ(samples["packhouse_abandoned_tokens_total"],
+            expected.abandoned_tokens);
 }
 
 // After every single request, for windows that end anywhere in a batch.
@@ -95,6 +103,7 @@ TEST(StreamMeter, ExactAfterEveryRequest) {
     spec.sequence_alignment =
         stream % 3 == 0 ? 1 : 1 + static_cast<int64_t>(random() % 16);
     std::vector<uint32_t> lengths;  // of this stream, by ordinal
+    std::vector<bool> packed;       // likewise
 
     ServerSession session(SessionLimits(), 1);
     StreamMeter meter(&metrics);
@@ -106,6 +115,10 @@ TEST(StreamMeter, ExactAfterEveryRequest) {
       for (const Response& response : responses) {
         if (const auto* list = std::get_if<PackList>(&response.event)) {
           expected.AddPacks(list->packs, lengths, spec);
+          packed.resize(lengths.size());
+          for (const uint64_t ordinal : list->packs.ordinals) {
+            packed[ordinal] = true;
+          }
         }
       }
       ExpectScrape(metrics, expected);
@@ -134,7 +147,14 @@ TEST(StreamMeter, ExactAfterEveryRequest) {
     }
     if (stream % 4 == 0) {
       meter.End(absl::StatusCode::kCancelled);
-      expected.pending = 0;  // they are in no pack and wait no more
+      packed.resize(lengths.size());
+      for (size_t i = 0; i < lengths.size(); ++i) {
+        if (packed[i]) continue;
+        expected.pending -= 1;
+        expected.abandoned += 1;
+        expected.abandoned_tokens += lengths[i];
+      }
+      EXPECT_EQ(expected.pending, 0);
     } else {
       receive(End{++number});
       EXPECT_EQ(expected.pending, 0);
@@ -147,6 +167,15 @@ TEST(StreamMeter, ExactAfterEveryRequest) {
   EXPECT_EQ(samples["packhouse_streams_started_total"], 60);
   EXPECT_EQ(samples["packhouse_streams_ended_total{code=\"OK\"}"], 45);
   EXPECT_EQ(samples["packhouse_streams_ended_total{code=\"CANCELLED\"}"], 15);
+  EXPECT_GT(samples["packhouse_abandoned_sequences_total"], 0);
+  EXPECT_EQ(samples["packhouse_sequences_total"],
+            samples["packhouse_packed_sequences_total"] +
+                samples["packhouse_abandoned_sequences_total"]);
+  EXPECT_EQ(samples["packhouse_tokens_total"],
+            samples["packhouse_slot_tokens_total"] -
+                samples["packhouse_waste_tokens_total{cause=\"tail\"}"] -
+                samples["packhouse_waste_tokens_total{cause=\"alignment\"}"] +
+                samples["packhouse_abandoned_tokens_total"]);
 }
 
 TEST(Metrics, StreamsByCode) {
@@ -184,6 +213,7 @@ TEST(Metrics, Plans) {
   metrics.CountPlan(absl::StatusCode::kInvalidArgument, lengths, spec, {});
   Expected expected;
   expected.sequences = 3;
+  expected.packed = 3;
   expected.tokens = 23;
   expected.packs = 2;
   expected.slots = 32;
@@ -193,6 +223,11 @@ TEST(Metrics, Plans) {
   std::map<std::string, double> samples = Scrape(metrics);
   EXPECT_EQ(samples["packhouse_plans_total{code=\"OK\"}"], 1);
   EXPECT_EQ(samples["packhouse_plans_total{code=\"INVALID_ARGUMENT\"}"], 1);
+  for (const char* code : {"RESOURCE_EXHAUSTED", "UNAVAILABLE", "UNKNOWN"}) {
+    const std::string name =
+        std::string("packhouse_plans_total{code=\"") + code + "\"}";
+    EXPECT_THAT(samples, testing::Contains(testing::Pair(name, 0)));
+  }
 }
 
 TEST(Metrics, Process) {

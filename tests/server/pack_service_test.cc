@@ -20,9 +20,11 @@
 #include "packhouse/v1/packhouse.grpc.pb.h"
 #include "server/server.h"
 #include "session/codec/codec.h"
+#include "tests/packs.h"
+#include "tests/server/connect.h"
 #include "tests/server/http_get.h"
-#include "tests/server/temp_dir.h"
 #include "tests/status_matchers.h"
+#include "tests/temp_dir.h"
 
 namespace packhouse {
 namespace {
@@ -30,15 +32,6 @@ namespace {
 using testing::HasSubstr;
 
 constexpr absl::Duration kLimit = absl::Seconds(60);
-
-std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  // A connection of its own for each channel.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
-}
 
 // One Pack call, with structs in place of messages.
 class PackCall {
@@ -94,20 +87,6 @@ class PackCall {
       stream_;
 };
 
-PackSpec MakeSpec(int64_t capacity, int64_t window) {
-  PackSpec spec;
-  spec.capacity_tokens = capacity;
-  spec.window_sequences = window;
-  return spec;
-}
-
-std::vector<uint32_t> RandomLengths(size_t n, uint32_t longest, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::vector<uint32_t> lengths(n);
-  for (uint32_t& length : lengths) length = 1 + random() % longest;
-  return lengths;
-}
-
 class PackServiceTest : public testing::Test {
  protected:
   PackServiceTest() {
@@ -146,14 +125,14 @@ TEST_F(PackServiceTest, SamePacksAsInProcess) {
   for (uint32_t t = 0; t < 8; ++t) {
     threads.emplace_back([this, t] {
       const PackSpec spec = MakeSpec(512, 64 + t);
-      const std::vector<uint32_t> lengths = RandomLengths(20000, 512, t);
+      std::mt19937 random(t);
+      const std::vector<uint32_t> lengths = RandomLengths(20000, 512, &random);
       Packer packer = *Packer::Create(spec);
       Packs expected;
 
       PackCall call(Connect(server_->addresses()[t % 2]));
       ASSERT_TRUE(call.Send(Open{kProtocolVersion, spec}));
       std::thread writer([&] {
-        std::mt19937 random(t);
         uint64_t number = 0;
         for (size_t begin = 0; begin < lengths.size();) {
           const size_t size =
@@ -331,6 +310,26 @@ TEST_F(PackServiceTest, CancelledStreamsLeaveNothing) {
   ExpectMetric("packhouse_pending_sequences 0");
 }
 
+// Of a stream that is cancelled, what was packed and what was not is told.
+TEST_F(PackServiceTest, AbandonedSequencesAreCounted) {
+  PackCall call = NewCall();
+  ASSERT_TRUE(call.Send(Open{kProtocolVersion, MakeSpec(8, 4)}));
+  ASSERT_TRUE(call.Send(Batch{1, {8, 8, 8, 8, 3, 2}}));
+  Response response;
+  do {
+    ASSERT_TRUE(call.Read(&response));
+  } while (!std::holds_alternative<PackList>(response.event));
+  ExpectMetric("packhouse_pending_sequences 2");
+  call.Cancel();
+  EXPECT_THAT(call.Finish(),
+              StatusIs(absl::StatusCode::kCancelled, testing::_));
+  ExpectMetric("packhouse_abandoned_sequences_total 2");
+  ExpectMetric("packhouse_abandoned_tokens_total 5");
+  ExpectMetric("packhouse_pending_sequences 0");
+  ExpectMetric("packhouse_packed_sequences_total 4");
+  ExpectMetric("packhouse_sequences_total 6");
+}
+
 absl::StatusOr<Packs> CallPlan(const std::string& address,
                                const std::vector<uint32_t>& lengths,
                                const PackSpec& spec) {
@@ -357,12 +356,13 @@ absl::StatusOr<Packs> CallPlan(const std::string& address,
 TEST_F(PackServiceTest, Plan) {
   const std::string& address = server_->addresses()[1];
   const PackSpec spec = MakeSpec(512, 100);
-  const std::vector<uint32_t> lengths = RandomLengths(1000, 512, 1);
+  std::mt19937 random(1);
+  const std::vector<uint32_t> lengths = RandomLengths(1000, 512, &random);
   const absl::StatusOr<Packs> packs = CallPlan(address, lengths, spec);
   ASSERT_THAT(packs, IsOk());
   EXPECT_TRUE(*packs == *packhouse::Plan(lengths, spec));
 
-  EXPECT_THAT(CallPlan(address, RandomLengths(1001, 512, 1), spec),
+  EXPECT_THAT(CallPlan(address, std::vector<uint32_t>(1001, 1), spec),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        testing::AllOf(HasSubstr("1001"), HasSubstr("1000"))));
   EXPECT_THAT(CallPlan(address, {1, 513}, spec),

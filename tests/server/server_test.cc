@@ -4,8 +4,12 @@
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -15,14 +19,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "packhouse/v1/packhouse.grpc.pb.h"
+#include "tests/server/connect.h"
 #include "tests/server/http_get.h"
-#include "tests/server/temp_dir.h"
 #include "tests/status_matchers.h"
+#include "tests/temp_dir.h"
 
 namespace packhouse {
 namespace {
@@ -32,16 +38,10 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::MatchesRegex;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr absl::Duration kLimit = absl::Seconds(60);
-
-std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
-}
 
 // Sends one message of bytes to a method and returns the first one that comes
 // back, or the status: for services without generated code here.
@@ -178,6 +178,33 @@ TEST_F(ServerTest, HttpPages) {
   }
 }
 
+// Connections on which no request comes do not keep a probe waiting.
+TEST_F(ServerTest, HttpPagesBesideIdleConnections) {
+  const auto server = *Server::Start(Options({Unix("s")}, "127.0.0.1:0"));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const std::string& http = server->http_address();
+  int port = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(http.substr(http.rfind(':') + 1), &port));
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  std::vector<int> idle(15);
+  for (int& fd : idle) {
+    fd = socket(AF_INET, SOCK_STREAM, 0);
+    ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address),
+                      sizeof(address)),
+              0);
+  }
+  EXPECT_THAT(HttpGet(http, "/healthz"), EndsWith("\r\n\r\nok\n"));
+  // All are still open: the answer did not wait for one of them to end.
+  for (const int fd : idle) {
+    char byte;
+    EXPECT_EQ(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
+    EXPECT_EQ(errno, EAGAIN);
+    close(fd);
+  }
+}
+
 TEST_F(ServerTest, AddressInUse) {
   const auto server =
       *Server::Start(Options({"127.0.0.1:0", Unix("s")}, "127.0.0.1:0"));
@@ -210,8 +237,11 @@ TEST_F(ServerTest, AddressesThatCannotBe) {
   EXPECT_THAT(Server::Start(Options({Unix("file")})),
               StatusIs(failed, HasSubstr("not a socket")));
   EXPECT_EQ(std::filesystem::file_size(dir_.File("file")), 8);
-  EXPECT_THAT(Server::Start(Options({Unix("s")}, Unix("h"))),
-              StatusIs(invalid, HasSubstr("HOST:PORT")));
+  for (const std::string& http : {Unix("h"), std::string("foo")}) {
+    EXPECT_THAT(Server::Start(Options({Unix("s")}, http)),
+                StatusIs(invalid, AllOf(HasSubstr("HOST:PORT"), HasSubstr(http),
+                                        Not(HasSubstr("unix:PATH")))));
+  }
   EXPECT_THAT(Server::Start(Options({Unix("s")}, "192.0.2.1:1")),
               StatusIs(failed, HasSubstr("192.0.2.1:1")));
 }
@@ -246,6 +276,20 @@ class StopTest : public ServerTest {
     ASSERT_TRUE(response_.has_opened());
   }
 
+  static void ExpectStopping(const grpc::Status& status) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+    EXPECT_EQ(status.error_message(), "the server is stopping");
+  }
+
+  // Waits until the server has taken so many.
+  void AwaitSequences(uint64_t count) const {
+    const absl::Time limit = absl::Now() + kLimit;
+    while (server_->totals().sequences < count) {
+      ASSERT_LT(absl::Now(), limit);
+      std::this_thread::yield();
+    }
+  }
+
   std::unique_ptr<Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::PackerService::Stub> stub_;
@@ -258,7 +302,7 @@ class StopTest : public ServerTest {
 TEST_F(StopTest, OpenStreamIsCutAfterTheGrace) {
   server_->Stop(absl::Milliseconds(100));
   EXPECT_FALSE(stream_->Read(&response_));
-  EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  ExpectStopping(stream_->Finish());
   EXPECT_EQ(server_->totals().streams, 1);
   EXPECT_EQ(server_->totals().cut_streams, 1);
   EXPECT_FALSE(std::filesystem::exists(dir_.File("s")));
@@ -297,10 +341,51 @@ TEST_F(StopTest, OpenStreamMayEndWithinTheGrace) {
   EXPECT_EQ(server_->totals().packs, 1);
 }
 
+// What the server has answered by then still comes, and then its own word.
+TEST_F(StopTest, CutStreamGetsWhatIsQueued) {
+  constexpr uint64_t kBatches = 20;
+  v1::PackRequest request;
+  for (uint64_t number = 1; number <= kBatches; ++number) {
+    request.mutable_batch()->set_number(number);
+    request.mutable_batch()->mutable_lengths()->Resize(16384, 8);
+    ASSERT_TRUE(stream_->Write(request));
+    request.Clear();
+  }
+  AwaitSequences(kBatches * 16384);
+  std::future<void> stopped = std::async(
+      std::launch::async, [&] { server_->Stop(absl::ZeroDuration()); });
+  int packs = 0;
+  while (stream_->Read(&response_)) packs += response_.packs().sizes_size();
+  EXPECT_EQ(packs, kBatches * 16384);
+  ExpectStopping(stream_->Finish());
+  stopped.get();
+}
+
+// More than flow control lets through, of which nothing is taken.
+TEST_F(StopTest, ClientThatDoesNotReadIsCut) {
+  v1::PackRequest request;
+  uint64_t number = 0;
+  for (; number < 50; ++number) {
+    request.mutable_batch()->set_number(number + 1);
+    request.mutable_batch()->mutable_lengths()->Resize(16384, 8);
+    ASSERT_TRUE(stream_->Write(request));
+    request.Clear();
+  }
+  AwaitSequences(number * 16384);
+  std::future<void> stopped = std::async(
+      std::launch::async, [&] { server_->Stop(absl::ZeroDuration()); });
+  EXPECT_EQ(stopped.wait_for(absl::ToChronoSeconds(kLimit)),
+            std::future_status::ready);
+  EXPECT_EQ(server_->totals().cut_streams, 1);
+  while (stream_->Read(&response_)) {
+  }
+  EXPECT_FALSE(stream_->Finish().ok());
+}
+
 TEST_F(StopTest, DestructionStops) {
   server_.reset();
   EXPECT_FALSE(stream_->Read(&response_));
-  EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  ExpectStopping(stream_->Finish());
 }
 
 }  // namespace

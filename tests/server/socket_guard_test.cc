@@ -13,8 +13,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/server/temp_dir.h"
 #include "tests/status_matchers.h"
+#include "tests/temp_dir.h"
 
 namespace packhouse {
 namespace {

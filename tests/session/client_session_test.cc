@@ -192,12 +192,10 @@ TEST(ClientSessionTest, HandsOutPacksOnceAndInOrder) {
   EXPECT_TRUE(client.Take().empty());
   EXPECT_THAT(client.Receive(PacksFrom(1, {{1, 2}, {0, 4}})), IsOk());
   EXPECT_THAT(client.Receive(PacksFrom(3, {{3}})), IsOk());
-  EXPECT_THAT(
-      Lists(client.Take()),
-      ElementsAre(ElementsAre(1, 2), ElementsAre(0, 4), ElementsAre(3)));
+  EXPECT_EQ(client.Take(), MakePacks({{1, 2}, {0, 4}, {3}}));
   EXPECT_TRUE(client.Take().empty());
   EXPECT_THAT(client.Receive(PacksFrom(4, {{5}})), IsOk());
-  EXPECT_THAT(Lists(client.Take()), ElementsAre(ElementsAre(5)));
+  EXPECT_EQ(client.Take(), MakePacks({{5}}));
 }
 
 TEST(ClientSessionTest, IsSettledWhenEverythingIsAnswered) {

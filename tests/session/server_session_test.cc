@@ -213,13 +213,13 @@ TEST(ServerSessionTest, AnswersEveryInputWithPacksAndCredit) {
 
   // The third closes it, one is over.
   Packs packs = server.MustSend(Batch{2, {5, 7}});
-  EXPECT_THAT(Lists(packs), ElementsAre(ElementsAre(0), ElementsAre(1, 2)));
+  EXPECT_EQ(packs, MakePacks({{0}, {1, 2}}));
   EXPECT_EQ(server.event<PackList>().first_number, 1u);
   EXPECT_EQ(server.credit().received_number, 2u);
   EXPECT_EQ(server.credit().max_sequences, 104u);
 
   packs = server.MustSend(Flush{3});
-  EXPECT_THAT(Lists(packs), ElementsAre(ElementsAre(3)));
+  EXPECT_EQ(packs, MakePacks({{3}}));
   EXPECT_EQ(server.event<PackList>().first_number, 3u);
 
   // With nothing pending a flush closes nothing; an empty batch is an input.
@@ -235,7 +235,7 @@ TEST(ServerSessionTest, AnswersEveryInputWithPacksAndCredit) {
   packs = server.MustSend(End{7});
   EXPECT_TRUE(server.session.ended());
   ASSERT_EQ(server.responses.size(), 2u);
-  EXPECT_THAT(Lists(packs), ElementsAre(ElementsAre(4)));
+  EXPECT_EQ(packs, MakePacks({{4}}));
   EXPECT_EQ(server.event<PackList>(0).first_number, 4u);
   EXPECT_EQ(server.event<Ended>(1).sequences, 5u);
   EXPECT_EQ(server.event<Ended>(1).packs, 4u);
@@ -288,7 +288,7 @@ TEST(ServerSessionTest, ABadBatchIsRefusedWholeAndTheStreamLives) {
 
   // The next batch gets the ordinals that the refused one did not.
   const Packs packs = server.MustSend(Batch{3, {4, 9}});
-  EXPECT_THAT(Lists(packs), ElementsAre(ElementsAre(0, 1), ElementsAre(2)));
+  EXPECT_EQ(packs, MakePacks({{0, 1}, {2}}));
   EXPECT_EQ(server.session.counts().batches, 2u);
   EXPECT_EQ(server.session.counts().refused_batches, 1u);
   EXPECT_EQ(server.session.counts().sequences, 3u);

@@ -122,7 +122,7 @@ class Simulation {
     ASSERT_TRUE(to_server_.empty());
     ASSERT_TRUE(to_client_.empty());
     if (client_.unsent_sequences() == 0) {
-      ASSERT_EQ(Lists(taken_), Lists(expected_));
+      ASSERT_EQ(taken_, expected_);
     }
   }
 
@@ -177,7 +177,7 @@ class Simulation {
     ASSERT_TRUE(ended_);
     ASSERT_TRUE(server_.ended());
     TakePacks();
-    ASSERT_EQ(Lists(taken_), Lists(expected_));
+    ASSERT_EQ(taken_, expected_);
     ASSERT_THAT(Verify(lengths_, spec_, taken_), IsOk());
 
     uint64_t tokens = 0;

@@ -2,10 +2,11 @@
 done."""
 
 import gzip
+import subprocess
 
 import pytest
 
-from conftest import (assert_one_line, assert_refused, packhouse,
+from conftest import (BIN, WAIT_S, assert_one_line, assert_refused, packhouse,
                       run_packhoused)
 
 COMMANDS = ["plan", "stream"]
@@ -77,7 +78,8 @@ def test_line_that_is_no_length(refused, folder, bad, words):
 ])
 def test_sequence_that_cannot_be_packed(refused, write_lengths, lengths,
                                         options, words):
-    refused(write_lengths(lengths), *options, words=words)
+    path = write_lengths(lengths)
+    refused(path, *options, words=[path, *words])
 
 
 def test_many_offenders(refused, write_lengths):
@@ -126,26 +128,25 @@ def test_no_such_file(refused, folder):
     (["--capacity", ""], ["--capacity"]),
     (["--capacity", "x"], ["--capacity", "x"]),
     (["--capacity", "8.5"], ["--capacity", "8.5"]),
-    (["--capacity", 0], ["capacity", "0"]),
-    (["--capacity", -1], ["capacity", "-1"]),
-    (["--capacity", 2**31], ["capacity", 2**31, 2**31 - 1]),
-    (["--capacity", 2**64], ["capacity", 2**64]),
-    (["--capacity", 8, "--window", 0], ["window", "0"]),
-    (["--capacity", 8, "--window", -1], ["window", "-1"]),
-    (["--capacity", 8, "--window", 2**31], ["window", 2**31]),
-    (["--capacity", 8, "--max-sequences", -1], ["max_sequences", "-1"]),
-    (["--capacity", 8, "--alignment", 0], ["alignment", "0"]),
-    (["--capacity", 8, "--alignment", 9], ["alignment", "9", "8"]),
+    (["--capacity", 0], ["--capacity", "0", "1 to 2147483647"]),
+    (["--capacity", -1], ["--capacity", "-1", "1 to 2147483647"]),
+    (["--capacity", 2**31], ["--capacity", 2**31, 2**31 - 1]),
+    (["--capacity", 2**64], ["--capacity", 2**64, 2**31 - 1]),
+    (["--capacity", 8, "--window", 0], ["--window", "0"]),
+    (["--capacity", 8, "--window", -1], ["--window", "-1"]),
+    (["--capacity", 8, "--window", 2**31], ["--window", 2**31]),
+    (["--capacity", 8, "--max-sequences", -1], ["--max-sequences", "-1"]),
+    (["--capacity", 8, "--alignment", 0], ["--alignment", "0"]),
+    (["--capacity", 8, "--alignment", 9], ["--alignment", "9", "1 to 8"]),
     (["--capacity", 8, "--algorithm", "best-fit"],
-     ["best-fit", "spfhp", "lpfhp"]),
+     ["--algorithm", "best-fit", "spfhp", "lpfhp"]),
     (["--capacity", 8, "--algorithm", "x" * 100_000], ["spfhp", "lpfhp"]),
-    # All at once.
-    (["--capacity", 0, "--window", 0, "--max-sequences", -2, "--alignment",
-      -3, "--algorithm", "x"],
-     ["capacity", "window", "max_sequences", "-2", "alignment", "-3", "x",
-      "lpfhp"]),
+    # Both at once.
+    (["--capacity", 8, "--alignment", 9, "--algorithm", "x"],
+     ["--alignment", "9", "--algorithm", "x", "lpfhp"]),
     # Options that this build does not have are refused, never ignored.
-    (["--capacity", 8, "--colour", "red"], ["--colour"]),
+    (["--capacity", 8, "--colour", "red"], ["unknown option --colour"]),
+    (["--cap", 8], ["unknown option --cap"]),
     (["--capacity", 8, "--overlong", "drop"], ["--overlong"]),
     (["--capacity", 8, "--seed", 1], ["--seed"]),
     (["--capacity", 8, "--budget", 1], ["--budget"]),
@@ -204,6 +205,37 @@ def test_packs_that_cannot_be_written(command, write_lengths, folder,
                       *target, "--packs", packs), folder)
 
 
+@pytest.mark.parametrize("packs", ["lengths.txt", "link"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_packs_never_replace_their_lengths(command, packs, write_lengths,
+                                           folder, shared_server):
+    lengths = write_lengths([5, 3])
+    (folder / "link").symlink_to(lengths)
+    target = (["--target", shared_server.targets[0]]
+              if command == "stream" else [])
+    options = ["--capacity", 8, *target, "--packs", folder / packs]
+    assert_refused(packhouse(command, lengths, *options), packs)
+    with lengths.open() as file:  # as its own standard input
+        result = subprocess.run(
+            [BIN / "packhouse", command, "-", *map(str, options)], stdin=file,
+            capture_output=True, text=True, timeout=WAIT_S)
+    assert_refused(result, packs)
+    assert lengths.read_text() == "5\n3\n"
+
+
+def test_window_that_the_server_does_not_allow(servers, write_lengths, folder):
+    server = servers.start(options=["--max-window", "100"])
+    packs = folder / "packs.jsonl"
+    stream = ["stream", write_lengths([5, 3]), "--target", server.targets[0],
+              "--capacity", 8, "--packs", packs]
+    # Nothing had started, so it is the arguments that are wrong.
+    assert_refused(packhouse(*stream, "--window", 101), "--window", 101, 100)
+    assert_refused(packhouse(*stream, "--window", 101, "--streams", 2),
+                   "--window", 101, 100)
+    assert not packs.exists()
+    assert packhouse(*stream, "--window", 100).returncode == 0
+
+
 def test_full_disk(write_lengths):
     # All is well until the packs are written: work that could not be finished.
     result = packhouse("plan", write_lengths([5, 3]), "--capacity", 8,
@@ -223,6 +255,8 @@ def test_list_that_is_in_no_file(folder):
     ["stream", "--help"],
     ["verify", "--help"],
     ["health", "--help"],
+    ["help"],
+    ["help", "plan"],
 ], ids=" ".join)
 def test_help(arguments):
     result = packhouse(*arguments)
@@ -248,6 +282,7 @@ def test_server_help():
     (["--listen", "127.0.0.1:65536"], ["65536", "65535"]),
     (["--listen", "127.0.0.1:0", "--http", "x"], ["x"]),
     (["--listen", "127.0.0.1:0", "--colour", "red"], ["--colour"]),
+    (["--listen", "127.0.0.1:0", "--grace", "9" * 100000], ["--grace"]),
     # In plain text only where nobody else can listen.
     (["--listen", "0.0.0.0:0"], ["0.0.0.0:0", "--insecure"]),
     (["--listen", "[::]:0"], ["[::]:0", "--insecure"]),

@@ -29,10 +29,14 @@ def scrape(server):
 def assert_adds_up(samples):
     waste = (samples['packhouse_waste_tokens_total{cause="tail"}'] +
              samples['packhouse_waste_tokens_total{cause="alignment"}'])
-    assert samples["packhouse_slot_tokens_total"] == (
-        samples["packhouse_tokens_total"] + waste)
     assert samples["packhouse_streams"] == 0
     assert samples["packhouse_pending_sequences"] == 0
+    assert samples["packhouse_sequences_total"] == (
+        samples["packhouse_packed_sequences_total"] +
+        samples["packhouse_abandoned_sequences_total"])
+    assert samples["packhouse_tokens_total"] == (
+        samples["packhouse_slot_tokens_total"] - waste +
+        samples["packhouse_abandoned_tokens_total"])
     ended = sum(value for name, value in samples.items()
                 if name.startswith("packhouse_streams_ended_total"))
     assert samples["packhouse_streams_started_total"] == ended
@@ -74,6 +78,8 @@ def test_counters_are_exact(server, write_lengths, spec, streams):
         expected = {
             "packhouse_sequences_total": len(lengths),
             "packhouse_tokens_total": sum(lengths),
+            "packhouse_packed_sequences_total": len(lengths),
+            "packhouse_abandoned_sequences_total": 0,
             "packhouse_packs_total": packs,
             "packhouse_slot_tokens_total": packs * spec["capacity"],
             'packhouse_waste_tokens_total{cause="tail"}':

@@ -1,12 +1,15 @@
 """`packhoused`: where it serves, who may take its place, how it stops."""
 
+import contextlib
+import os
 import signal
 import socket
+import subprocess
 
 import pytest
 
-from conftest import (assert_one_line, assert_refused, packhouse, report_of,
-                      run_packhoused, succeed)
+from conftest import (BIN, WAIT_S, assert_one_line, assert_refused, packhouse,
+                      read_lines, report_of, run_packhoused, succeed)
 
 SIGNALS = [signal.SIGTERM, signal.SIGINT]
 
@@ -165,6 +168,45 @@ def test_health_of_somebody_else():
         target = f"127.0.0.1:{other.getsockname()[1]}"
         assert_refused(packhouse("health", "--target", target, "--wait-limit", 2),
                        target, code=1)
+
+
+@pytest.mark.parametrize("grace", ["nan", "-nan", "inf", "-1", "86401", "soon"])
+def test_grace_has_a_range(folder, grace):
+    assert_not_started(
+        run_packhoused("--listen", f"unix:{folder}/s", f"--grace={grace}"),
+        "--grace", grace)
+
+
+def test_http_error_speaks_of_http(folder):
+    result = run_packhoused("--listen", f"unix:{folder}/s", "--http", "foo")
+    assert_not_started(result, "foo", "HOST:PORT")
+    assert "unix:" not in result.stderr
+
+
+def test_a_log_that_nobody_reads_stops_nothing(folder, write_lengths):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"." * 4096)
+    os.set_blocking(writer, True)
+    target = f"unix:{folder}/server.sock"
+    with os.fdopen(reader, "rb") as log, subprocess.Popen(
+        [BIN / "packhoused", "--listen", target], stdout=subprocess.PIPE,
+            stderr=writer, stdin=subprocess.DEVNULL) as process:
+        try:
+            os.close(writer)
+            assert read_lines(process.stdout, 1) == [f"listening {target}"]
+            lengths = write_lengths([5, 3])
+            stream = ["stream", lengths, "--target", target, "--capacity", 8]
+            for _ in range(3):  # each has a line of its own in the log
+                assert packhouse(*stream, "--window", 2**31 - 1).returncode != 0
+            assert report_of(*stream)["packs"] == 1
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(WAIT_S) == 0
+            assert log.read().strip(b".") == b""
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("form", ["json", "text"])

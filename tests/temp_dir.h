@@ -1,9 +1,10 @@
-#ifndef PACKHOUSE_TESTS_SERVER_TEMP_DIR_H_
-#define PACKHOUSE_TESTS_SERVER_TEMP_DIR_H_
+#ifndef PACKHOUSE_TESTS_TEMP_DIR_H_
+#define PACKHOUSE_TESTS_TEMP_DIR_H_
 
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "gtest/gtest.h"
 
@@ -18,7 +19,11 @@ class TempDir {
       ADD_FAILURE() << "no folder " << path_;
     }
   }
-  ~TempDir() { std::filesystem::remove_all(path_); }
+  ~TempDir() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+    EXPECT_FALSE(error) << path_ << ": " << error.message();
+  }
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
 
@@ -30,4 +35,4 @@ class TempDir {
 
 }  // namespace packhouse
 
-#endif  // PACKHOUSE_TESTS_SERVER_TEMP_DIR_H_
+#endif  // PACKHOUSE_TESTS_TEMP_DIR_H_
