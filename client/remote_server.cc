@@ -1,5 +1,9 @@
 #include "client/remote_server.h"
 
+#include <grpc/grpc.h>
+
+#include <memory>
+
 #include "absl/strings/str_cat.h"
 #include "session/messages.h"
 
@@ -24,13 +28,25 @@ grpc::ChannelArguments Arguments(const Address& target) {
   return arguments;
 }
 
+// When the last channel goes, gRPC shuts itself down and waits up to ten
+// seconds for a poller of its own, in whoever destroys the channel. So it is
+// kept, from the first channel to the end of the process.
+void KeepGrpc() {
+  [[maybe_unused]] static const bool kept = (grpc_init(), true);
+}
+
+std::shared_ptr<grpc::Channel> CreateChannel(const Address& target) {
+  KeepGrpc();
+  return grpc::CreateCustomChannel(target.ToGrpcUri(),
+                                   grpc::InsecureChannelCredentials(),
+                                   Arguments(target));
+}
+
 }  // namespace
 
 RemoteServer::RemoteServer(const Address& target, absl::Duration wait_limit)
     : name_(target.ToString()),
-      channel_(grpc::CreateCustomChannel(target.ToGrpcUri(),
-                                         grpc::InsecureChannelCredentials(),
-                                         Arguments(target))),
+      channel_(CreateChannel(target)),
       wait_limit_(wait_limit) {}
 
 absl::Status RemoteServer::Error(absl::StatusCode code,

@@ -17,6 +17,7 @@ namespace {
 absl::StatusOr<std::vector<LengthCount>> Collect(
     absl::Span<const LengthCount> histogram, const PackSpec& spec) {
   std::vector<uint32_t> lengths;
+  lengths.reserve(histogram.size());
   for (const LengthCount& entry : histogram) lengths.push_back(entry.length);
   if (absl::Status status = CheckLengths(spec, lengths, 0); !status.ok()) {
     return status;
@@ -37,6 +38,7 @@ absl::StatusOr<std::vector<LengthCount>> Collect(
     if (entry.count > 0) counts[entry.length] += entry.count;
   }
   std::vector<LengthCount> collected;
+  collected.reserve(counts.size());
   for (const auto& [length, count] : counts) {
     collected.push_back({length, count});
   }
@@ -90,6 +92,7 @@ class GroupPacker {
       closed_.emplace(key.second, std::move(packs));
     }
     std::vector<HistogramPlan::Group> groups;
+    groups.reserve(closed_.size());
     for (auto& [first, packs] : closed_) {
       groups.push_back(std::move(packs.group));
     }

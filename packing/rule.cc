@@ -25,6 +25,7 @@ constexpr NamedRule kRules[] = {
 
 std::vector<std::string> AlgorithmNames() {
   std::vector<std::string> names;
+  names.reserve(std::size(kRules));
   for (const NamedRule& rule : kRules) names.push_back(rule.name);
   return names;
 }

@@ -22,8 +22,9 @@ class Violations {
   absl::Status ToStatus() const {
     if (count_ == 0) return absl::OkStatus();
     std::string text = absl::StrJoin(named_, "; ");
-    if (count_ > kNamed)
+    if (count_ > kNamed) {
       absl::StrAppend(&text, "; and ", count_ - kNamed, " more");
+    }
     return absl::FailedPreconditionError(text);
   }
 

@@ -181,6 +181,12 @@ void ServerSession::CountBatch(absl::Span<const uint32_t> lengths) {
 void ServerSession::AppendPacks(Packs packs, std::vector<Response>* responses) {
   const uint64_t first_number = counts_.packs + 1;
   counts_.packs += packs.size();
+  // The usual case copies nothing.
+  if (!packs.empty() && packs.ordinals.size() <= kMaxResponseSequences) {
+    responses->push_back(
+        {PackList{first_number, std::move(packs)}, absl::nullopt});
+    return;
+  }
   for (size_t begin = 0, end = 0; begin < packs.size(); begin = end) {
     // At least one pack: packs are never cut.
     end = begin + 1;
@@ -189,12 +195,9 @@ void ServerSession::AppendPacks(Packs packs, std::vector<Response>* responses) {
                kMaxResponseSequences) {
       ++end;
     }
-    const bool whole = begin == 0 && end == packs.size();
     responses->push_back(
-        {PackList{first_number + begin,
-                  whole ? std::move(packs) : Slice(packs, begin, end)},
+        {PackList{first_number + begin, Slice(packs, begin, end)},
          absl::nullopt});
-    if (whole) return;
   }
 }
 

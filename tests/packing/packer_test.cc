@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <ostream>
 #include <random>
 #include <set>
 #include <string>
@@ -49,6 +50,11 @@ struct Known {
   int64_t max_sequences = 0;
   int64_t alignment = 1;
 };
+
+void PrintTo(const Known& k, std::ostream* out) {
+  *out << k.algorithm << " " << testing::PrintToString(k.lengths)
+       << " capacity " << k.capacity;
+}
 
 class KnownValues : public testing::TestWithParam<Known> {};
 
