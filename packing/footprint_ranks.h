@@ -27,9 +27,10 @@ class FootprintRanks {
     longest_ = units.front().footprint;
     sorted_.clear();
     words_.clear();
-    // A word for each unit at most; the constant lets small windows have the
-    // bitmap for capacities up to 64 k.
-    if (longest_ / 64 < units.size() + 1024) {
+    // At most two words for each unit, 32 bytes. The constant lets small
+    // windows have the bitmap for capacities up to 256 k: searching a list
+    // takes several times as long.
+    if (longest_ / 64 < 2 * units.size() + 4096) {
       MakeBitmap(units);
     } else {
       MakeList(units);
