@@ -116,6 +116,19 @@ TEST(Summarize, PadsTheLastBatchToItsOwnLongest) {
   EXPECT_EQ(report.pad_to_longest_slots, 8u * 9 + 2 * 3);
 }
 
+// Tokens and slots beyond 2^31 and 2^32 do not wrap.
+TEST(Summarize, SumsBeyond32Bits) {
+  const uint32_t most = 2147483647;
+  const Lengths lengths(9, most);
+  const PackReport report =
+      *Summarize(lengths, Spec(most), *Plan(lengths, Spec(most)));
+  EXPECT_EQ(report.tokens, uint64_t{9} * most);
+  EXPECT_EQ(report.slots(), uint64_t{9} * most);
+  EXPECT_EQ(report.pad_to_longest_slots, uint64_t{9} * most);
+  EXPECT_EQ(report.waste_tail_tokens, 0u);
+  EXPECT_EQ(report.lower_bound_packs, 9u);
+}
+
 TEST(Summarize, RefusesBadInput) {
   EXPECT_FALSE(Summarize({9}, Spec(8), Packs()).ok());
   EXPECT_FALSE(Summarize({1}, Spec(0), Packs()).ok());
