@@ -49,13 +49,56 @@ uint64_t L2(absl::Span<const FootprintCount> counts, uint32_t capacity) {
   return above_half + further;
 }
 
+// One of Burdet and Johnson's dual-feasible functions (see Clautiaux, Alves and
+// Valerio de Carvalho, "A survey of dual-feasible and superadditive functions",
+// 2010). Cut the capacity into pieces of lambda, which leaves a rest. A unit
+// gets a price for each whole piece in it, and for what it has beyond the rest
+// in its last one; no pack can hold more than the price of its whole pieces.
+// So all prices together need this many packs. Lambda is 2 to capacity.
+uint64_t BurdetJohnson(absl::Span<const FootprintCount> counts,
+                       uint32_t capacity, uint32_t lambda) {
+  const uint32_t rest = capacity % lambda;
+  const uint64_t piece = lambda - rest;
+  Wide price = 0;
+  for (const FootprintCount& c : counts) {
+    const uint64_t whole = c.footprint / lambda;
+    const uint32_t last = c.footprint % lambda;
+    price += Wide{c.count} * (whole * piece + (last > rest ? last - rest : 0));
+  }
+  return CeilDiv(price, capacity / lambda * piece);
+}
+
+// The best over as many lambdas as cost some milliseconds: all there are, or
+// else spread evenly over capacity / lambda from 1 to 4. Beyond 4 pieces the
+// functions are close to plain volume.
+uint64_t BestBurdetJohnson(absl::Span<const FootprintCount> counts,
+                           uint32_t capacity) {
+  constexpr uint64_t kMaxPrices = 1 << 22;
+  const uint64_t lambdas =
+      std::clamp<uint64_t>(kMaxPrices / (counts.size() + 1), 64, 4096);
+  uint64_t best = 0;
+  if (lambdas >= capacity) {
+    for (uint32_t lambda = 2; lambda <= capacity; ++lambda) {
+      best = std::max(best, BurdetJohnson(counts, capacity, lambda));
+    }
+  } else {
+    for (uint64_t i = 0; i < lambdas; ++i) {
+      const uint64_t lambda = capacity * lambdas / (lambdas + 3 * i);
+      best = std::max(
+          best, BurdetJohnson(counts, capacity, static_cast<uint32_t>(lambda)));
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 uint64_t LowerBound(absl::Span<const FootprintCount> counts, uint32_t capacity,
                     uint64_t max_units) {
   Wide units = 0;
   for (const FootprintCount& c : counts) units += c.count;
-  return std::max(L2(counts, capacity), CeilDiv(units, max_units));
+  return std::max({L2(counts, capacity), BestBurdetJohnson(counts, capacity),
+                   CeilDiv(units, max_units)});
 }
 
 }  // namespace packhouse

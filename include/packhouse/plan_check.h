@@ -31,9 +31,9 @@ absl::Status Verify(absl::Span<const uint32_t> lengths, const PackSpec& spec,
 
 // No packing of `lengths` under `spec` uses fewer packs than this. The largest
 // of ceil(footprints / capacity), Martello and Toth's L2 (Knapsack Problems,
-// 1990, section 8.3) and ceil(sequences / max_sequences_per_pack). O(n) time
-// and memory for short capacities, O(n log n) beyond. INVALID_ARGUMENT where
-// spec or lengths are not valid.
+// 1990, section 8.3), Burdet and Johnson's dual-feasible functions (as in
+// Clautiaux et al., 2010) and ceil(sequences / max_sequences_per_pack). O(n)
+// and some milliseconds. INVALID_ARGUMENT where spec or lengths are not valid.
 absl::StatusOr<uint64_t> LowerBoundPacks(absl::Span<const uint32_t> lengths,
                                          const PackSpec& spec);
 

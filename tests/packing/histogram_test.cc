@@ -130,7 +130,8 @@ TEST(Histogram, PublishedTable) {
   EXPECT_EQ(squad.report.sequences, 88641u);
   EXPECT_EQ(squad.report.tokens, 15249479u);
   EXPECT_EQ(squad.report.packs, 40631u);
-  EXPECT_EQ(squad.report.lower_bound_packs, 39775u);
+  // The optimum, too: volume says 39,713 and L2 39,775.
+  EXPECT_EQ(squad.report.lower_bound_packs, 40195u);
 }
 
 TEST(Histogram, RefusesBadInput) {

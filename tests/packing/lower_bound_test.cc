@@ -54,7 +54,8 @@ uint64_t Optimum(std::vector<uint32_t> lengths, uint32_t capacity,
   return best;
 }
 
-// L2 as the book defines it: every alpha up to half the capacity, no tricks.
+// L2 as the book defines it, every alpha up to half the capacity; and every
+// Burdet-Johnson function, as fractions.
 uint64_t NaiveBound(const std::vector<uint32_t>& lengths, int64_t capacity,
                     int64_t max_sequences) {
   int64_t best = 0;
@@ -73,6 +74,17 @@ uint64_t NaiveBound(const std::vector<uint32_t>& lengths, int64_t capacity,
     const int64_t beyond = small - (n2 * capacity - large);
     const int64_t further = beyond > 0 ? (beyond + capacity - 1) / capacity : 0;
     best = std::max(best, n1 + n2 + further);
+  }
+  for (int64_t lambda = 1; lambda <= capacity; ++lambda) {
+    const int64_t rest = capacity - capacity / lambda * lambda;
+    const int64_t most = capacity / lambda * (lambda - rest);
+    int64_t price = 0;
+    for (int64_t length : lengths) {
+      const int64_t whole = length / lambda;
+      price += whole * (lambda - rest) +
+               std::max<int64_t>(0, length - whole * lambda - rest);
+    }
+    best = std::max(best, (price + most - 1) / most);
   }
   if (max_sequences != 0) {
     const int64_t n = int64_t(lengths.size());
@@ -103,6 +115,27 @@ TEST(LowerBound, SeesWhatVolumeDoesNot) {
   EXPECT_EQ(*LowerBoundPacks({6, 6, 6}, Spec(11)), 3u);
   // 7s leave no room for a 4: volume says 3, alpha = 4 says 2 + 1.5.
   EXPECT_EQ(*LowerBoundPacks({7, 7, 4, 4, 4, 4}, Spec(10)), 4u);
+}
+
+// Where there are too many lambdas to try them all, those that are tried still
+// bound from below, and find what makes the difference.
+TEST(LowerBound, LargeCapacities) {
+  std::mt19937 rng(9);
+  for (int round = 0; round < 200; ++round) {
+    const uint32_t capacity = (1u << 30) + rng() % (1u << 30);
+    std::vector<uint32_t> lengths(rng() % 9);
+    for (uint32_t& length : lengths) length = 1 + rng() % capacity;
+    ASSERT_LE(*LowerBoundPacks(lengths, Spec(capacity)),
+              Optimum(lengths, capacity, 0))
+        << testing::PrintToString(lengths) << " capacity " << capacity;
+  }
+}
+
+// No three of them fit together, so 30 need 15 packs; volume and L2 say 11.
+TEST(LowerBound, PricesSeeWhatL2DoesNot) {
+  std::vector<uint32_t> lengths(20, 34);
+  lengths.insert(lengths.end(), 10, 40);
+  EXPECT_EQ(*LowerBoundPacks(lengths, Spec(100)), 15u);
 }
 
 // Where the alignment does not divide the capacity, what is behind the last
