@@ -27,7 +27,7 @@ class FootprintRanks {
     longest_ = units.front().footprint;
     sorted_.clear();
     words_.clear();
-    // At most two words for each unit, 32 bytes. The constant lets small
+    // At most two words for each unit, 24 bytes. The constant lets small
     // windows have the bitmap for capacities up to 256 k: searching a list
     // takes several times as long.
     if (longest_ / 64 < 2 * units.size() + 4096) {
@@ -45,17 +45,12 @@ class FootprintRanks {
   uint32_t Fitting(uint32_t room) const {
     room = std::min(room, longest_);
     if (words_.empty()) return Search(room);
-    const Word& word = words_[room / 64];
-    return word.before +
-           static_cast<uint32_t>(absl::popcount(word.bits << (63 - room % 64)));
+    const uint64_t up_to_room = words_[room / 64] << (63 - room % 64);
+    return before_[room / 64] +
+           static_cast<uint32_t>(absl::popcount(up_to_room));
   }
 
  private:
-  struct Word {
-    uint64_t bits;
-    uint32_t before;  // footprints in earlier words
-  };
-
   void MakeBitmap(absl::Span<const SortedUnit> units) {
     words_.resize(longest_ / 64 + 1);
     // Neighbours mostly share a word: gather it before it is stored.
@@ -63,16 +58,17 @@ class FootprintRanks {
     uint64_t bits = 0;
     for (const SortedUnit& unit : units) {
       if (unit.footprint / 64 != index) {
-        words_[index].bits = std::exchange(bits, 0);
+        words_[index] = std::exchange(bits, 0);
         index = unit.footprint / 64;
       }
       bits |= uint64_t{1} << (unit.footprint % 64);
     }
-    words_[index].bits = bits;
+    words_[index] = bits;
     size_ = 0;
-    for (Word& word : words_) {
-      word.before = size_;
-      size_ += static_cast<uint32_t>(absl::popcount(word.bits));
+    before_.resize(words_.size());
+    for (size_t i = 0; i < words_.size(); ++i) {
+      before_[i] = size_;
+      size_ += static_cast<uint32_t>(absl::popcount(words_[i]));
     }
   }
 
@@ -94,8 +90,11 @@ class FootprintRanks {
 
   uint32_t longest_ = 0;
   uint32_t size_ = 0;
-  std::vector<Word> words_;       // either this
-  std::vector<uint32_t> sorted_;  // or that
+  // Either a bitmap of the footprints and how many are in earlier words ...
+  std::vector<uint64_t> words_;
+  std::vector<uint32_t> before_;
+  // ... or the footprints, ascending.
+  std::vector<uint32_t> sorted_;
 };
 
 }  // namespace packhouse
