@@ -16,8 +16,8 @@ struct FootprintCount {
 };
 
 // A lower bound on the packs of `capacity` that hold these units, at most
-// `max_units` of them in each. `counts` has ascending footprints
-// from 1 to the capacity. Some milliseconds, no memory.
+// `max_units` of them in each. `counts` has ascending footprints from 1 to the
+// capacity. Some milliseconds, no memory.
 uint64_t LowerBound(absl::Span<const FootprintCount> counts, uint32_t capacity,
                     uint64_t max_units);
 

@@ -23,6 +23,7 @@
 #include "tests/packs.h"
 #include "tests/server/connect.h"
 #include "tests/server/http_get.h"
+#include "tests/server/standstill.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_dir.h"
 
@@ -269,15 +270,7 @@ TEST_F(PackServiceTest, SlowReaderIsHeldUp) {
     ASSERT_TRUE(call.Send(End{kBatches + 1}));
   });
 
-  // Until nothing has moved for a while.
-  uint64_t taken = 0;
-  for (absl::Time moved = absl::Now();
-       absl::Now() < moved + absl::Milliseconds(500);
-       absl::SleepFor(absl::Milliseconds(5))) {
-    const uint64_t now = server_->totals().sequences;
-    if (now != taken) moved = absl::Now();
-    taken = now;
-  }
+  const uint64_t taken = AwaitStandstill(*server_);
   // gRPC lets about 4 MiB of answers through, 4 bytes a sequence at most.
   EXPECT_GT(taken, 0);
   EXPECT_LT(taken, kBatches * kBatchSequences / 4);

@@ -27,6 +27,7 @@
 #include "packhouse/v1/packhouse.grpc.pb.h"
 #include "tests/server/connect.h"
 #include "tests/server/http_get.h"
+#include "tests/server/standstill.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_dir.h"
 
@@ -372,15 +373,7 @@ TEST_F(StopTest, ClientThatDoesNotReadIsCut) {
       request.Clear();
     }
   });
-  // Until nothing has moved for a while.
-  uint64_t taken = 0;
-  for (absl::Time moved = absl::Now();
-       absl::Now() < moved + absl::Milliseconds(500);
-       absl::SleepFor(absl::Milliseconds(5))) {
-    const uint64_t now = server_->totals().sequences;
-    if (now != taken) moved = absl::Now();
-    taken = now;
-  }
+  const uint64_t taken = AwaitStandstill(*server_);
   server_->Stop(absl::ZeroDuration());
   EXPECT_EQ(server_->totals().cut_streams, 1);
   writer.join();
