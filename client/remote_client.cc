@@ -1,11 +1,10 @@
 #include "client/remote_client.h"
 
 #include <chrono>
+#include <mutex>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/types/optional.h"
 #include "client/fork_guard.h"
 #include "client/pack_call.h"
@@ -82,8 +81,10 @@ class RemoteClient final : public Client {
 
   const Address target_;
   const ClientOptions options_;
-  absl::Mutex mutex_;
-  std::unique_ptr<const RemoteServer> server_ ABSL_GUARDED_BY(mutex_);
+  // Not an absl::Mutex: all of them share a lock that their destructors take,
+  // and a thread of gRPC's may have held it when a child was forked.
+  std::once_flag server_made_;
+  std::unique_ptr<const RemoteServer> server_;
 };
 
 std::chrono::system_clock::time_point Deadline(const RemoteServer& server) {
@@ -122,11 +123,10 @@ absl::Status WithCause(const RemoteServer& server, const absl::Status& error) {
 absl::StatusOr<RemoteServer> RemoteClient::Server() {
   absl::Status status = CheckGrpcAlive();
   if (!status.ok()) return status;
-  absl::MutexLock lock(&mutex_);
-  if (server_ == nullptr) {
+  std::call_once(server_made_, [this] {
     server_ =
         std::make_unique<const RemoteServer>(target_, options_.wait_limit);
-  }
+  });
   return *server_;
 }
 
