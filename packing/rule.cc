@@ -1,44 +1,58 @@
 #include "packing/rule.h"
 
-#include <algorithm>
-#include <iterator>
 #include <string>
 #include <vector>
 
-#include "packing/window_rule.h"
+#include "packing/decreasing_rule.h"
 
 namespace packhouse {
 namespace {
 
 struct NamedRule {
   const char* name;
-  absl::optional<Prefer> prefer;  // of a decreasing rule
+  // Null where the rule packs whole lists only.
+  std::unique_ptr<Rule> (*make)(const PackSpec& spec);
+  absl::optional<Prefer> prefer;  // of a plain decreasing rule
 };
+
+template <Prefer kPrefer>
+std::unique_ptr<Rule> NewDecreasing(const PackSpec& spec) {
+  return NewDecreasingRule(spec, kPrefer);
+}
 
 // Every rule there is; docs/packing.md defines each.
 constexpr NamedRule kRules[] = {
-    {"spfhp", Prefer::kMostRoom},
-    {"lpfhp", Prefer::kLeastRoom},
+    {"spfhp", NewDecreasing<Prefer::kMostRoom>, Prefer::kMostRoom},
+    {"lpfhp", NewDecreasing<Prefer::kLeastRoom>, Prefer::kLeastRoom},
 };
+
+// Null where there is none.
+const NamedRule* Find(absl::string_view algorithm) {
+  for (const NamedRule& rule : kRules) {
+    if (algorithm == rule.name) return &rule;
+  }
+  return nullptr;
+}
 
 }  // namespace
 
 std::vector<std::string> AlgorithmNames() {
   std::vector<std::string> names;
-  names.reserve(std::size(kRules));
   for (const NamedRule& rule : kRules) names.push_back(rule.name);
   return names;
 }
 
+bool IsOnline(absl::string_view algorithm) {
+  const NamedRule* rule = Find(algorithm);
+  return rule != nullptr && rule->make != nullptr;
+}
+
 absl::optional<Prefer> PreferenceOf(const PackSpec& spec) {
-  const auto named = [&](const NamedRule& r) {
-    return spec.algorithm == r.name;
-  };
-  return std::find_if(std::begin(kRules), std::end(kRules), named)->prefer;
+  return Find(spec.algorithm)->prefer;
 }
 
 std::unique_ptr<Rule> NewRule(const PackSpec& spec) {
-  return NewWindowRule(spec, *PreferenceOf(spec));
+  return Find(spec.algorithm)->make(spec);
 }
 
 }  // namespace packhouse

@@ -1,6 +1,7 @@
 #include "packhouse/spec.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
@@ -25,6 +26,15 @@ std::string Shortened(absl::string_view text) {
   return absl::StrCat(text.substr(0, kShown), "... (", text.size(), " bytes)");
 }
 
+// A field that only one rule reads is refused with any other, not ignored.
+void CheckOnlyOf(absl::string_view rule, absl::string_view field, bool is_set,
+                 const PackSpec& spec, std::vector<std::string>* violations) {
+  if (!is_set || spec.algorithm == rule) return;
+  violations->push_back(absl::StrCat(field, " is of ", rule,
+                                     " only, algorithm is \"",
+                                     Shortened(spec.algorithm), "\""));
+}
+
 std::string Offence(const PackSpec& spec, uint64_t ordinal, uint32_t length) {
   const std::string what =
       absl::StrCat("ordinal ", ordinal, " has length ", length);
@@ -40,7 +50,9 @@ std::string Offence(const PackSpec& spec, uint64_t ordinal, uint32_t length) {
 bool operator==(const PackSpec& a, const PackSpec& b) {
   const auto fields = [](const PackSpec& s) {
     return std::tie(s.capacity_tokens, s.algorithm, s.window_sequences,
-                    s.max_sequences_per_pack, s.sequence_alignment);
+                    s.max_sequences_per_pack, s.sequence_alignment, s.overlong,
+                    s.empty, s.seed, s.effort, s.max_displacement,
+                    s.budget_seconds);
   };
   return fields(a) == fields(b);
 }
@@ -66,6 +78,23 @@ absl::Status ValidateSpec(const PackSpec& spec) {
   CheckRange("sequence_alignment", spec.sequence_alignment, 1,
              capacity_ok ? spec.capacity_tokens : kMaxCapacityTokens,
              &violations);
+  CheckRange("max_displacement", spec.max_displacement, 0,
+             kMaxDisplacementSequences, &violations);
+  if (!(spec.budget_seconds >= 0 && spec.budget_seconds <= kMaxBudgetSeconds)) {
+    violations.push_back(absl::StrCat("budget_seconds is ", spec.budget_seconds,
+                                      ", it must be from 0 to ",
+                                      kMaxBudgetSeconds));
+  }
+  CheckOnlyOf("sliding", "effort", spec.effort != Effort::kBalanced, spec,
+              &violations);
+  CheckOnlyOf("sliding", "max_displacement", spec.max_displacement != 0, spec,
+              &violations);
+  CheckOnlyOf("best", "budget_seconds", spec.budget_seconds != 0, spec,
+              &violations);
+  if (spec.algorithm == "sliding" && spec.seed.has_value()) {
+    violations.push_back(absl::StrCat(
+        "seed is ", *spec.seed, ", but sliding has no windows to shuffle"));
+  }
   if (violations.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(violations, "; "));
 }
@@ -75,22 +104,32 @@ uint64_t Footprint(const PackSpec& spec, uint64_t length) {
   return (length + alignment - 1) / alignment * alignment;
 }
 
+uint32_t LongestPiece(const PackSpec& spec) {
+  return static_cast<uint32_t>(spec.capacity_tokens -
+                               spec.capacity_tokens % spec.sequence_alignment);
+}
+
 absl::Status CheckLengths(const PackSpec& spec,
                           absl::Span<const uint32_t> lengths,
                           uint64_t first_ordinal) {
-  // A footprint fits the capacity exactly if the length fits the largest
-  // multiple of the alignment that does. Subtracting 1 makes 0 the largest
-  // value, so that one comparison checks both ends.
-  const uint32_t longest = static_cast<uint32_t>(
-      spec.capacity_tokens - spec.capacity_tokens % spec.sequence_alignment);
+  // A footprint fits the capacity exactly if the length fits the longest piece.
+  // Subtracting the shortest makes 0 wrap around to the largest value where it
+  // is too short, so that one comparison checks both ends.
+  constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
+  const uint32_t shortest = spec.empty == Empty::kError ? 1 : 0;
+  const uint32_t longest =
+      spec.overlong == Overlong::kError ? LongestPiece(spec) : kAny;
+  const uint32_t span = longest - shortest;
   uint32_t largest = 0;
-  for (uint32_t length : lengths) largest = std::max(largest, length - 1);
-  if (largest < longest) return absl::OkStatus();
+  for (uint32_t length : lengths) {
+    largest = std::max(largest, length - shortest);
+  }
+  if (largest <= span) return absl::OkStatus();
 
   std::vector<std::string> named;
   uint64_t offenders = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
-    if (lengths[i] - 1 < longest) continue;
+    if (lengths[i] - shortest <= span) continue;
     if (++offenders <= kNamedOffenders) {
       named.push_back(Offence(spec, first_ordinal + i, lengths[i]));
     }

@@ -35,6 +35,10 @@ class Packer {
   // INVALID_ARGUMENT as ValidateSpec says.
   static absl::StatusOr<Packer> Create(const PackSpec& spec);
 
+  // With a rule of the caller's, for those inside the library who pack by one
+  // that Create does not take. Requires a valid spec.
+  Packer(const PackSpec& spec, std::unique_ptr<Rule> rule);
+
   Packer(Packer&&) noexcept;
   Packer& operator=(Packer&&) noexcept;
   ~Packer();
@@ -61,8 +65,6 @@ class Packer {
   uint64_t pending_sequences() const;
 
  private:
-  Packer(const PackSpec& spec, std::unique_ptr<Rule> rule);
-
   PackSpec spec_;
   std::unique_ptr<Rule> rule_;
   uint64_t sequences_ = 0;

@@ -1,4 +1,4 @@
-#include "packing/window_rule.h"
+#include "packing/decreasing_rule.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include "packing/footprint_sort.h"
 #include "packing/open_packs.h"
 #include "packing/units.h"
+#include "packing/windowed_rule.h"
 
 namespace packhouse {
 namespace {
@@ -15,9 +16,9 @@ namespace {
 // Packs one window at a time. Scratch memory is kept between windows, so that
 // a unit costs no allocation.
 template <Prefer kPrefer>
-class WindowPacker {
+class DecreasingPacker {
  public:
-  explicit WindowPacker(const Units& units)
+  explicit DecreasingPacker(const Units& units)
       : capacity_(units.capacity), max_units_(units.max_sequences) {}
 
   // Appends the packs of one window; `first` is the number of its first unit.
@@ -101,54 +102,15 @@ class WindowPacker {
   std::vector<uint64_t> cursors_;  // by pack: where its next ordinal goes
 };
 
-template <Prefer kPrefer>
-class WindowRule final : public Rule {
- public:
-  explicit WindowRule(const PackSpec& spec)
-      : window_(static_cast<size_t>(spec.window_sequences)),
-        packer_(Units(spec)) {}
-
-  void Add(absl::Span<const uint32_t> footprints, Packs* packs) override {
-    while (!footprints.empty()) {
-      const size_t n = std::min(footprints.size(), window_ - pending_.size());
-      if (n == window_) {  // a whole window at once: no need to copy it
-        PackWindow(footprints.subspan(0, n), packs);
-      } else {
-        pending_.insert(pending_.end(), footprints.begin(),
-                        footprints.begin() + n);
-        if (pending_.size() == window_) Flush(packs);
-      }
-      footprints.remove_prefix(n);
-    }
-  }
-
-  void Flush(Packs* packs) override {
-    if (pending_.empty()) return;
-    PackWindow(pending_, packs);
-    pending_.clear();
-  }
-
-  uint64_t pending() const override { return pending_.size(); }
-
- private:
-  void PackWindow(absl::Span<const uint32_t> footprints, Packs* packs) {
-    packer_.Pack(footprints, packed_, packs);
-    packed_ += footprints.size();
-  }
-
-  const size_t window_;
-  WindowPacker<kPrefer> packer_;
-  std::vector<uint32_t> pending_;
-  uint64_t packed_ = 0;  // units in packs
-};
-
 }  // namespace
 
-std::unique_ptr<Rule> NewWindowRule(const PackSpec& spec, Prefer prefer) {
+std::unique_ptr<Rule> NewDecreasingRule(const PackSpec& spec, Prefer prefer) {
   if (prefer == Prefer::kMostRoom) {
-    return std::make_unique<WindowRule<Prefer::kMostRoom>>(spec);
+    return std::make_unique<WindowedRule<DecreasingPacker<Prefer::kMostRoom>>>(
+        spec);
   }
-  return std::make_unique<WindowRule<Prefer::kLeastRoom>>(spec);
+  return std::make_unique<WindowedRule<DecreasingPacker<Prefer::kLeastRoom>>>(
+      spec);
 }
 
 }  // namespace packhouse

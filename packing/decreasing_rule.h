@@ -16,8 +16,8 @@
 // one at a time, since the published batch form opens a pack for every
 // left-over copy of a length.
 
-#ifndef PACKHOUSE_PACKING_WINDOW_RULE_H_
-#define PACKHOUSE_PACKING_WINDOW_RULE_H_
+#ifndef PACKHOUSE_PACKING_DECREASING_RULE_H_
+#define PACKHOUSE_PACKING_DECREASING_RULE_H_
 
 #include <memory>
 
@@ -25,8 +25,8 @@
 
 namespace packhouse {
 
-std::unique_ptr<Rule> NewWindowRule(const PackSpec& spec, Prefer prefer);
+std::unique_ptr<Rule> NewDecreasingRule(const PackSpec& spec, Prefer prefer);
 
 }  // namespace packhouse
 
-#endif  // PACKHOUSE_PACKING_WINDOW_RULE_H_
+#endif  // PACKHOUSE_PACKING_DECREASING_RULE_H_

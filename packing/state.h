@@ -1,0 +1,78 @@
+// The bytes of a saved state: numbers one after another, each in as few bytes
+// as it needs (base 128, least significant first). A reader trusts nothing: it
+// never reads beyond the end and never makes a list longer than the bytes that
+// are left could hold.
+
+#ifndef PACKHOUSE_PACKING_STATE_H_
+#define PACKHOUSE_PACKING_STATE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace packhouse {
+
+class StateWriter {
+ public:
+  void Number(uint64_t value) {
+    while (value >= 0x80) {
+      bytes_.push_back(static_cast<char>(value | 0x80));
+      value >>= 7;
+    }
+    bytes_.push_back(static_cast<char>(value));
+  }
+
+  // The bits of a double: it comes back the same.
+  void Double(double value);
+
+  // How many, then each.
+  void Numbers(absl::Span<const uint32_t> values) {
+    Number(values.size());
+    for (uint32_t value : values) Number(value);
+  }
+
+  std::string Take() && { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+// After the first failure every read gives 0 (an empty list) and ok() is false.
+class StateReader {
+ public:
+  // `bytes` must outlive the reader.
+  explicit StateReader(absl::string_view bytes) : left_(bytes) {}
+
+  uint64_t Number();
+
+  // Fails where the number is over `limit`.
+  uint64_t NumberUpTo(uint64_t limit);
+
+  double Double();
+
+  // Fails where there are more than `max_size`, or one is not in [low, high].
+  std::vector<uint32_t> Numbers(uint64_t max_size, uint32_t low, uint32_t high);
+
+  // Marks the state as wrong, for checks that the reader cannot make.
+  void Fail() {
+    ok_ = false;
+    left_ = {};
+  }
+
+  bool ok() const { return ok_; }
+
+  // True when everything was read and nothing was wrong.
+  bool AtEnd() const { return ok_ && left_.empty(); }
+
+ private:
+  absl::string_view left_;
+  bool ok_ = true;
+};
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_PACKING_STATE_H_
