@@ -10,6 +10,7 @@
 #include "client/pack_call.h"
 #include "client/remote_server.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "packhouse/policy.h"
 #include "packhouse/v1/packhouse.grpc.pb.h"
 #include "session/codec/codec.h"
 #include "session/messages.h"
@@ -87,8 +88,10 @@ class RemoteClient final : public Client {
   std::unique_ptr<const RemoteServer> server_;
 };
 
-std::chrono::system_clock::time_point Deadline(const RemoteServer& server) {
-  return absl::ToChronoTime(absl::Now() + server.wait_limit());
+// Of a call that the server may work at for some time.
+std::chrono::system_clock::time_point Deadline(
+    const RemoteServer& server, absl::Duration work = absl::ZeroDuration()) {
+  return absl::ToChronoTime(absl::Now() + work + server.wait_limit());
 }
 
 // One health check of PackerService; it does not wait for a server.
@@ -148,6 +151,7 @@ absl::StatusOr<std::unique_ptr<PackStream>> RemoteClient::OpenStream(
 absl::StatusOr<Packs> RemoteClient::Plan(absl::Span<const uint32_t> lengths,
                                          const PackSpec& spec) {
   absl::Status status = ValidateSpec(spec);
+  if (status.ok()) status = CheckLengths(spec, lengths, 0);
   if (!status.ok()) return status;
   if (lengths.size() > kMaxPlanSequences) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -163,7 +167,7 @@ absl::StatusOr<Packs> RemoteClient::Plan(absl::Span<const uint32_t> lengths,
   v1::PlanResponse response;
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
-  context.set_deadline(Deadline(*server));
+  context.set_deadline(Deadline(*server, absl::Seconds(spec.budget_seconds)));
   const grpc::Status result = v1::PackerService::Stub(server->channel())
                                   .Plan(&context, request, &response);
   if (result.error_code() == grpc::DEADLINE_EXCEEDED) {
@@ -174,11 +178,12 @@ absl::StatusOr<Packs> RemoteClient::Plan(absl::Span<const uint32_t> lengths,
   PackList list;
   status = Decode(response.packs(), &list);
   if (!status.ok()) return server->Error(status.code(), status.message());
-  if (list.packs.ordinals.size() != lengths.size()) {
+  const uint64_t units = CountIntake(spec, lengths).units;
+  if (list.packs.ordinals.size() != units) {
     return server->Error(
         absl::StatusCode::kInternal,
         absl::StrCat("the plan has ", list.packs.ordinals.size(),
-                     " sequences, the list ", lengths.size()));
+                     " units, the list ", units));
   }
   return std::move(list.packs);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "packhouse/policy.h"
 #include "packing/report.h"
 #include "packing/rule.h"
 #include "packing/units.h"
@@ -13,7 +14,18 @@
 namespace packhouse {
 namespace {
 
-// The histogram by ascending length, each once, none of them zero times.
+// Rows that hold all tokens of a sequence, lost ones too, and all of its units:
+// what is counted of it is at most so many times the capacity.
+uint64_t RowsOf(const PackSpec& spec, uint32_t length) {
+  const uint64_t rows =
+      length / static_cast<uint64_t>(spec.capacity_tokens) + 1;
+  return length <= LongestPiece(spec)
+             ? 1
+             : std::max<uint64_t>(rows, UnitCount(spec, length));
+}
+
+// The histogram by ascending length, each once, none of them zero times, with
+// all sums below 2^63 slots.
 absl::StatusOr<std::vector<LengthCount>> Collect(
     absl::Span<const LengthCount> histogram, const PackSpec& spec) {
   std::vector<uint32_t> lengths;
@@ -22,19 +34,21 @@ absl::StatusOr<std::vector<LengthCount>> Collect(
   if (absl::Status status = CheckLengths(spec, lengths, 0); !status.ok()) {
     return status;
   }
-  // No sum of tokens or slots is larger than one sequence a row.
-  const uint64_t max_sequences =
+  // No sum is larger than the slots of one unit a row, and at least one row a
+  // sequence.
+  const uint64_t max_units =
       ((uint64_t{1} << 63) - 1) / static_cast<uint64_t>(spec.capacity_tokens);
   std::map<uint32_t, uint64_t> counts;
-  uint64_t sequences = 0;
+  uint64_t left = max_units;
   for (const LengthCount& entry : histogram) {
-    if (entry.count > max_sequences - sequences) {
+    const uint64_t rows = RowsOf(spec, entry.length);
+    if (entry.count > left / rows) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "the counts add up to more than ", max_sequences,
-          " sequences (2^63 slots of capacity ", spec.capacity_tokens,
+          "the counts add up to more than ", max_units,
+          " sequences or pieces (2^63 slots of capacity ", spec.capacity_tokens,
           ") at length ", entry.length, ", count ", entry.count));
     }
-    sequences += entry.count;
+    left -= entry.count * rows;
     if (entry.count > 0) counts[entry.length] += entry.count;
   }
   std::vector<LengthCount> collected;
@@ -173,7 +187,8 @@ absl::StatusOr<HistogramPlan> PlanHistogram(
       Collect(histogram, spec);
   if (!counts.ok()) return counts.status();
   GroupPacker packer(Units(spec), *prefer);
-  for (auto it = counts->rbegin(); it != counts->rend(); ++it) {
+  const std::vector<LengthCount> units = UnitLengths(*counts, spec);
+  for (auto it = units.rbegin(); it != units.rend(); ++it) {
     packer.Place(it->length, it->count);
   }
   HistogramPlan plan;

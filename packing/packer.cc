@@ -1,59 +1,147 @@
 #include "packhouse/packer.h"
 
-#include <algorithm>
-#include <array>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "packing/intake.h"
 #include "packing/rule.h"
-#include "packing/units.h"
+#include "packing/state.h"
 
 namespace packhouse {
 namespace {
 
+constexpr uint64_t kStateVersion = 1;
+constexpr size_t kChecksumBytes = 8;
+
 absl::Status AfterFinish() {
   return absl::FailedPreconditionError("the packer was finished before");
+}
+
+absl::Status BadState(absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the state of a packer ", what));
+}
+
+// FNV-1a (Fowler, Noll, Vo), 64 bits: finds damage, not forgery.
+uint64_t Checksum(absl::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : bytes) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+std::string ChecksumBytes(absl::string_view bytes) {
+  std::string text;
+  for (uint64_t sum = Checksum(bytes); text.size() < kChecksumBytes;
+       sum >>= 8) {
+    text.push_back(static_cast<char>(sum));
+  }
+  return text;
+}
+
+// Differs where packs may.
+uint64_t Fingerprint(const PackSpec& spec) {
+  StateWriter writer;
+  writer.Number(spec.capacity_tokens);
+  writer.Number(spec.window_sequences);
+  writer.Number(spec.max_sequences_per_pack);
+  writer.Number(spec.sequence_alignment);
+  writer.Number(static_cast<uint64_t>(spec.overlong));
+  writer.Number(static_cast<uint64_t>(spec.empty));
+  writer.Number(spec.seed.has_value());
+  writer.Number(spec.seed.value_or(0));
+  writer.Number(static_cast<uint64_t>(spec.effort));
+  writer.Number(spec.max_displacement);
+  return Checksum(absl::StrCat(std::move(writer).Take(), spec.algorithm));
+}
+
+std::vector<std::string> OnlineNames() {
+  std::vector<std::string> names;
+  for (const std::string& name : AlgorithmNames()) {
+    if (IsOnline(name)) names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace
 
 absl::StatusOr<Packer> Packer::Create(const PackSpec& spec) {
   if (absl::Status status = ValidateSpec(spec); !status.ok()) return status;
+  if (!IsOnline(spec.algorithm)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("algorithm ", spec.algorithm,
+                     " packs whole lists only; the ones for streams are ",
+                     absl::StrJoin(OnlineNames(), ", ")));
+  }
   return Packer(spec, NewRule(spec));
 }
 
 Packer::Packer(const PackSpec& spec, std::unique_ptr<Rule> rule)
-    : spec_(spec), rule_(std::move(rule)) {}
+    : spec_(spec),
+      intake_(std::make_unique<Intake>(spec)),
+      rule_(std::move(rule)) {}
 Packer::Packer(Packer&&) noexcept = default;
 Packer& Packer::operator=(Packer&&) noexcept = default;
 Packer::~Packer() = default;
 
+absl::StatusOr<Packer> Packer::Restore(const PackSpec& spec,
+                                       absl::string_view state) {
+  absl::StatusOr<Packer> packer = Create(spec);
+  if (!packer.ok()) return packer;
+  if (state.size() < kChecksumBytes) return BadState("is cut off");
+  const absl::string_view sum = state.substr(state.size() - kChecksumBytes);
+  state.remove_suffix(kChecksumBytes);
+  if (ChecksumBytes(state) != sum) return BadState("is damaged");
+
+  StateReader reader(state);
+  const uint64_t version = reader.Number();
+  if (version != kStateVersion) {
+    return BadState(absl::StrCat("has version ", version, ", this build knows ",
+                                 kStateVersion));
+  }
+  if (reader.Number() != Fingerprint(spec)) {
+    return BadState("is of another spec");
+  }
+  packer->finished_ = reader.NumberUpTo(1) == 1;
+  packer->intake_->Restore(&reader);
+  absl::Status status = packer->rule_->Restore(&reader);
+  if (!status.ok()) return status;
+  if (!reader.AtEnd() || !packer->intake_->Covers(*packer->rule_)) {
+    return BadState("contradicts itself");
+  }
+  return packer;
+}
+
+std::string Packer::Save() const {
+  StateWriter writer;
+  writer.Number(kStateVersion);
+  writer.Number(Fingerprint(spec_));
+  writer.Number(finished_);
+  intake_->Save(&writer);
+  rule_->Save(&writer);
+  std::string state = std::move(writer).Take();
+  return absl::StrCat(state, ChecksumBytes(state));
+}
+
 absl::Status Packer::Add(absl::Span<const uint32_t> lengths, Packs* packs) {
   if (finished_) return AfterFinish();
-  if (absl::Status status = CheckLengths(spec_, lengths, sequences_);
+  if (absl::Status status = CheckLengths(spec_, lengths, sequences());
       !status.ok()) {
     return status;
   }
-  sequences_ += lengths.size();
-  if (spec_.sequence_alignment == 1) {
-    rule_->Add(lengths, packs);
-    return absl::OkStatus();
-  }
-  const Units units(spec_);
-  std::array<uint32_t, 1024> footprints;
-  while (!lengths.empty()) {
-    const size_t n = std::min(lengths.size(), footprints.size());
-    for (size_t i = 0; i < n; ++i) {
-      footprints[i] = units.Footprint(lengths[i]);
-    }
-    rule_->Add(absl::MakeConstSpan(footprints.data(), n), packs);
-    lengths.remove_prefix(n);
-  }
+  const size_t first = packs->ordinals.size();
+  intake_->Feed(lengths, rule_.get(), packs);
+  Release(first, packs);
   return absl::OkStatus();
 }
 
 absl::Status Packer::Flush(Packs* packs) {
   if (finished_) return AfterFinish();
+  const size_t first = packs->ordinals.size();
   rule_->Flush(packs);
+  Release(first, packs);
   return absl::OkStatus();
 }
 
@@ -63,7 +151,18 @@ absl::Status Packer::Finish(Packs* packs) {
   return status;
 }
 
-uint64_t Packer::pending_sequences() const { return rule_->pending(); }
+void Packer::Release(size_t first, Packs* packs) {
+  intake_->Rename(first, packs);
+  intake_->Forget(rule_->oldest_pending());
+}
+
+uint64_t Packer::sequences() const { return intake_->sequences(); }
+
+uint64_t Packer::pending_units() const { return rule_->pending(); }
+
+uint64_t Packer::oldest_pending_ordinal() const {
+  return intake_->OrdinalOf(rule_->oldest_pending());
+}
 
 absl::StatusOr<Packs> Plan(absl::Span<const uint32_t> lengths,
                            const PackSpec& spec) {

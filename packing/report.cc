@@ -1,6 +1,8 @@
 #include "packing/report.h"
 
 #include <algorithm>
+#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "packhouse/plan_check.h"
@@ -34,8 +36,8 @@ std::vector<LengthCount> CountLengths(absl::Span<const uint32_t> lengths) {
   return counts;
 }
 
-uint64_t LowerBoundOfCounts(absl::Span<const LengthCount> lengths,
-                            const PackSpec& spec) {
+uint64_t LowerBoundOfUnits(absl::Span<const LengthCount> lengths,
+                           const PackSpec& spec) {
   const Units units(spec);
   std::vector<FootprintCount> footprints;
   for (const LengthCount& c : lengths) {
@@ -48,50 +50,145 @@ uint64_t LowerBoundOfCounts(absl::Span<const LengthCount> lengths,
   return LowerBound(footprints, units.capacity, units.max_sequences);
 }
 
+// Units in order of arrival, as far as it takes to compute displacements.
+class Arrivals {
+ public:
+  Arrivals(absl::Span<const uint32_t> lengths, const PackSpec& spec) {
+    uint64_t number = 0;
+    first_unit_.reserve(lengths.size());
+    for (const uint32_t length : lengths) {
+      first_unit_.push_back(number);
+      number += UnitCount(spec, length);
+    }
+    longest_ = LongestPiece(spec);
+    splits_ = spec.overlong == Overlong::kSplit;
+  }
+
+  // The number of a unit, and its place among those of its sequence.
+  uint64_t Number(uint64_t ordinal, uint32_t source_offset) const {
+    return first_unit_[ordinal] + Piece(source_offset);
+  }
+  uint32_t Piece(uint32_t source_offset) const {
+    return splits_ ? source_offset / longest_ : 0;
+  }
+
+ private:
+  std::vector<uint64_t> first_unit_;  // by ordinal
+  uint32_t longest_;
+  bool splits_;
+};
+
 // The largest displacement, in one look at each pack: it is the displacement of
-// a sequence that was the oldest still waiting when its pack was released (any
+// a unit that was the oldest still waiting when its pack was released (any
 // other waited no longer, behind fewer later ones). All older ones had left by
-// then, so of the sequences released before it all but its own ordinal are
-// later ones. For a sequence that was not the oldest the same difference only
-// understates its displacement, so the maximum over the first ordinals of all
-// packs is right.
-uint64_t MaxDisplacement(const Packs& packs) {
+// then, so of the units released before it all but its own number are later
+// ones. For a unit that was not the oldest the same difference only understates
+// its displacement, so the maximum over the first units of all packs is right.
+// Pieces count with their ordinal: later ones of the same sequence do not.
+uint64_t MaxDisplacement(absl::Span<const uint32_t> lengths,
+                         const PackSpec& spec, const Packs& packs) {
+  const Arrivals arrivals(lengths, spec);
+  // Of sequences with a piece behind their first: pieces released so far.
+  std::unordered_map<uint64_t, uint64_t> pieces;
   uint64_t largest = 0;
   for (size_t i = 0; i < packs.size(); ++i) {
     const uint64_t released = packs.offsets[i];
-    const uint64_t first = packs[i].front();
-    if (released > first) largest = std::max(largest, released - first);
+    const uint64_t ordinal = packs.ordinals[released];
+    const uint32_t offset = packs.source_offset(released);
+    uint64_t earlier = arrivals.Number(ordinal, offset);
+    if (const auto it = pieces.find(ordinal); it != pieces.end()) {
+      earlier +=
+          it->second - std::min<uint64_t>(it->second, arrivals.Piece(offset));
+    }
+    if (released > earlier) largest = std::max(largest, released - earlier);
+    if (spec.overlong != Overlong::kSplit) continue;
+    for (size_t entry = released; entry < packs.offsets[i + 1]; ++entry) {
+      const uint64_t o = packs.ordinals[entry];
+      if (UnitCount(spec, lengths[o]) > 1) ++pieces[o];
+    }
   }
   return largest;
 }
 
-uint64_t PadToLongestSlots(absl::Span<const uint32_t> lengths) {
-  uint64_t slots = 0;
-  for (size_t i = 0; i < lengths.size(); i += kPaddedBatch) {
-    const absl::Span<const uint32_t> batch = lengths.subspan(i, kPaddedBatch);
-    slots +=
-        uint64_t{*std::max_element(batch.begin(), batch.end())} * batch.size();
+class PaddedBatches {
+ public:
+  void Add(uint32_t tokens) {
+    longest_ = std::max(longest_, tokens);
+    if (++units_ == kPaddedBatch) Close();
   }
-  return slots;
+
+  uint64_t Slots() {
+    Close();
+    return slots_;
+  }
+
+ private:
+  void Close() {
+    slots_ += uint64_t{longest_} * units_;
+    longest_ = 0;
+    units_ = 0;
+  }
+
+  uint64_t slots_ = 0;
+  uint32_t longest_ = 0;
+  size_t units_ = 0;
+};
+
+uint64_t PadToLongestSlots(absl::Span<const uint32_t> lengths,
+                           const PackSpec& spec) {
+  PaddedBatches batches;
+  for (const uint32_t length : lengths) {
+    const uint32_t units = UnitCount(spec, length);
+    for (uint32_t i = 0; i < units; ++i) {
+      batches.Add(UnitTokens(spec, length, UnitOffset(spec, length, i)));
+    }
+  }
+  return batches.Slots();
+}
+
+// `times` times the counts of one sequence.
+IntakeCounts Times(IntakeCounts one, uint64_t times) {
+  IntakeCounts sum;
+  for (; times > 0; times /= 2) {
+    if (times % 2 == 1) sum += one;
+    one += IntakeCounts(one);
+  }
+  return sum;
 }
 
 }  // namespace
 
+std::vector<LengthCount> UnitLengths(absl::Span<const LengthCount> lengths,
+                                     const PackSpec& spec) {
+  std::map<uint32_t, uint64_t> counts;
+  for (const LengthCount& c : lengths) {
+    const uint32_t units = UnitCount(spec, c.length);
+    if (units == 0) continue;
+    // All pieces but the last are equal.
+    const uint32_t last = UnitOffset(spec, c.length, units - 1);
+    counts[UnitTokens(spec, c.length, last)] += c.count;
+    if (units > 1) counts[LongestPiece(spec)] += c.count * (units - 1);
+  }
+  std::vector<LengthCount> units;
+  units.reserve(counts.size());
+  for (const auto& [length, count] : counts) units.push_back({length, count});
+  return units;
+}
+
 PackReport ReportOfCounts(absl::Span<const LengthCount> lengths,
                           const PackSpec& spec, uint64_t packs) {
   PackReport report;
-  uint64_t footprint_tokens = 0;
   for (const LengthCount& c : lengths) {
-    report.sequences += c.count;
-    report.tokens += c.length * c.count;
-    footprint_tokens += Footprint(spec, c.length) * c.count;
+    report.intake += Times(CountIntake(spec, {c.length}), c.count);
   }
   report.packs = packs;
   report.capacity_tokens = static_cast<uint64_t>(spec.capacity_tokens);
-  report.lower_bound_packs = LowerBoundOfCounts(lengths, spec);
-  report.waste_tail_tokens = report.slots() - footprint_tokens;
-  report.waste_alignment_tokens = footprint_tokens - report.tokens;
-  report.one_per_row_slots = report.sequences * report.capacity_tokens;
+  report.lower_bound_packs =
+      LowerBoundOfUnits(UnitLengths(lengths, spec), spec);
+  report.waste_tail_tokens = report.slots() - report.intake.footprint_tokens;
+  report.waste_alignment_tokens =
+      report.intake.footprint_tokens - report.intake.packed_tokens;
+  report.one_per_row_slots = report.intake.units * report.capacity_tokens;
   return report;
 }
 
@@ -100,17 +197,17 @@ absl::StatusOr<uint64_t> LowerBoundPacks(absl::Span<const uint32_t> lengths,
   if (absl::Status status = CheckInput(lengths, spec); !status.ok()) {
     return status;
   }
-  return LowerBoundOfCounts(CountLengths(lengths), spec);
+  return LowerBoundOfUnits(UnitLengths(CountLengths(lengths), spec), spec);
 }
 
 absl::optional<double> PackReport::efficiency() const {
   if (packs == 0) return absl::nullopt;
-  return static_cast<double>(tokens) / static_cast<double>(slots());
+  return static_cast<double>(intake.packed_tokens) /
+         static_cast<double>(slots());
 }
 
 void PackReport::Merge(const PackReport& other) {
-  sequences += other.sequences;
-  tokens += other.tokens;
+  intake += other.intake;
   packs += other.packs;
   capacity_tokens = std::max(capacity_tokens, other.capacity_tokens);
   lower_bound_packs += other.lower_bound_packs;
@@ -127,8 +224,8 @@ absl::StatusOr<PackReport> Summarize(absl::Span<const uint32_t> lengths,
     return status;
   }
   PackReport report = ReportOfCounts(CountLengths(lengths), spec, packs.size());
-  report.max_displacement = MaxDisplacement(packs);
-  report.pad_to_longest_slots = PadToLongestSlots(lengths);
+  report.max_displacement = MaxDisplacement(lengths, spec, packs);
+  report.pad_to_longest_slots = PadToLongestSlots(lengths, spec);
   return report;
 }
 

@@ -26,6 +26,18 @@ std::string Shortened(absl::string_view text) {
   return absl::StrCat(text.substr(0, kShown), "... (", text.size(), " bytes)");
 }
 
+// A value of an enum that came over the wire may be of a later version.
+template <typename Choice, size_t kChoices>
+void CheckChoice(absl::string_view field, Choice choice,
+                 const char* const (&names)[kChoices],
+                 std::vector<std::string>* violations) {
+  const int value = static_cast<int>(choice);
+  if (value >= 0 && value < static_cast<int>(kChoices)) return;
+  violations->push_back(absl::StrCat(field, " is number ", value,
+                                     ", the known ones are ",
+                                     absl::StrJoin(names, ", ")));
+}
+
 // A field that only one rule reads is refused with any other, not ignored.
 void CheckOnlyOf(absl::string_view rule, absl::string_view field, bool is_set,
                  const PackSpec& spec, std::vector<std::string>* violations) {
@@ -39,6 +51,10 @@ std::string Offence(const PackSpec& spec, uint64_t ordinal, uint32_t length) {
   const std::string what =
       absl::StrCat("ordinal ", ordinal, " has length ", length);
   if (length == 0) return absl::StrCat(what, ", it must be at least 1");
+  if (spec.overlong == Overlong::kSplit) {
+    return absl::StrCat(what, ", more than ", kMaxPieces, " pieces of ",
+                        LongestPiece(spec), " tokens");
+  }
   const std::string limit = absl::StrCat("capacity ", spec.capacity_tokens);
   if (spec.sequence_alignment == 1) return absl::StrCat(what, " > ", limit);
   return absl::StrCat(what, ", footprint ", Footprint(spec, length), " > ",
@@ -78,6 +94,9 @@ absl::Status ValidateSpec(const PackSpec& spec) {
   CheckRange("sequence_alignment", spec.sequence_alignment, 1,
              capacity_ok ? spec.capacity_tokens : kMaxCapacityTokens,
              &violations);
+  CheckChoice("overlong", spec.overlong, kOverlongNames, &violations);
+  CheckChoice("empty", spec.empty, kEmptyNames, &violations);
+  CheckChoice("effort", spec.effort, kEffortNames, &violations);
   CheckRange("max_displacement", spec.max_displacement, 0,
              kMaxDisplacementSequences, &violations);
   if (!(spec.budget_seconds >= 0 && spec.budget_seconds <= kMaxBudgetSeconds)) {
@@ -109,16 +128,23 @@ uint32_t LongestPiece(const PackSpec& spec) {
                                spec.capacity_tokens % spec.sequence_alignment);
 }
 
+uint32_t LongestAccepted(const PackSpec& spec) {
+  constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
+  const uint32_t longest = LongestPiece(spec);
+  if (spec.overlong == Overlong::kError) return longest;
+  if (spec.overlong != Overlong::kSplit) return kAny;
+  return static_cast<uint32_t>(
+      std::min<uint64_t>(kAny, uint64_t{longest} * kMaxPieces));
+}
+
 absl::Status CheckLengths(const PackSpec& spec,
                           absl::Span<const uint32_t> lengths,
                           uint64_t first_ordinal) {
   // A footprint fits the capacity exactly if the length fits the longest piece.
   // Subtracting the shortest makes 0 wrap around to the largest value where it
   // is too short, so that one comparison checks both ends.
-  constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
   const uint32_t shortest = spec.empty == Empty::kError ? 1 : 0;
-  const uint32_t longest =
-      spec.overlong == Overlong::kError ? LongestPiece(spec) : kAny;
+  const uint32_t longest = LongestAccepted(spec);
   const uint32_t span = longest - shortest;
   uint32_t largest = 0;
   for (uint32_t length : lengths) {

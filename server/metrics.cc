@@ -37,6 +37,16 @@ Counter& NewWaste(Registry* registry, const char* cause) {
       .Add({{"cause", cause}});
 }
 
+Counter& NewDropped(Registry* registry, const char* reason) {
+  return BuildCounter()
+      .Name("packhouse_dropped_sequences_total")
+      .Help(
+          "Sequences in no pack, as the spec of their stream says: over the "
+          "capacity (overlong), or of no tokens (empty).")
+      .Register(*registry)
+      .Add({{"reason", reason}});
+}
+
 // All codes are there from the start, so that a rate over the first error is
 // not lost.
 std::map<absl::StatusCode, Counter*> NewByCode(
@@ -63,6 +73,10 @@ uint64_t ValueOf(const Counter& counter) {
   return static_cast<uint64_t>(counter.Value());
 }
 
+void Add(Counter& counter, uint64_t count) {
+  counter.Increment(static_cast<double>(count));
+}
+
 uint64_t SlotTokens(const PackSpec& spec, uint64_t packs) {
   return packs * static_cast<uint64_t>(spec.capacity_tokens);
 }
@@ -70,22 +84,35 @@ uint64_t SlotTokens(const PackSpec& spec, uint64_t packs) {
 }  // namespace
 
 Metrics::Metrics()
-    : sequences_(NewCounter(
-          &registry_, "packhouse_sequences_total",
-          "Sequences accepted: those packed, pending and abandoned.")),
+    : sequences_(NewCounter(&registry_, "packhouse_sequences_total",
+                            "Sequences accepted, dropped ones too.")),
       tokens_(NewCounter(&registry_, "packhouse_tokens_total",
                          "Tokens of the sequences accepted: those packed, "
-                         "which are slots - waste, pending and abandoned.")),
-      packed_sequences_(NewCounter(&registry_,
-                                   "packhouse_packed_sequences_total",
-                                   "Sequences of the packs decided.")),
-      abandoned_sequences_(NewCounter(
-          &registry_, "packhouse_abandoned_sequences_total",
-          "Sequences accepted whose Pack stream ended before they were "
-          "packed.")),
+                         "which are slots - waste, pending, abandoned, "
+                         "truncated and dropped.")),
+      dropped_overlong_(NewDropped(&registry_, "overlong")),
+      dropped_empty_(NewDropped(&registry_, "empty")),
+      dropped_tokens_(NewCounter(&registry_, "packhouse_dropped_tokens_total",
+                                 "Tokens of the sequences dropped.")),
+      truncated_sequences_(NewCounter(
+          &registry_, "packhouse_truncated_sequences_total",
+          "Sequences of which only the longest piece that fits is packed.")),
+      truncated_tokens_(NewCounter(&registry_,
+                                   "packhouse_truncated_tokens_total",
+                                   "Tokens cut off these.")),
+      split_sequences_(NewCounter(&registry_, "packhouse_split_sequences_total",
+                                  "Sequences split into several pieces.")),
+      extra_pieces_(NewCounter(&registry_, "packhouse_extra_pieces_total",
+                               "Pieces of these beyond the first of each.")),
+      packed_units_(NewCounter(
+          &registry_, "packhouse_packed_units_total",
+          "Units of the packs decided: sequences, or pieces of one.")),
+      abandoned_units_(NewCounter(
+          &registry_, "packhouse_abandoned_units_total",
+          "Units accepted whose Pack stream ended before they were packed.")),
       abandoned_tokens_(NewCounter(&registry_,
                                    "packhouse_abandoned_tokens_total",
-                                   "Tokens of the sequences abandoned.")),
+                                   "Tokens of the units abandoned.")),
       packs_(NewCounter(&registry_, "packhouse_packs_total", "Packs decided.")),
       slot_tokens_(NewCounter(
           &registry_, "packhouse_slot_tokens_total",
@@ -97,11 +124,11 @@ Metrics::Metrics()
                           "Batches of Pack streams accepted.")),
       refused_batches_(NewCounter(
           &registry_, "packhouse_refused_batches_total",
-          "Batches of Pack streams refused, whole, for a length that cannot "
-          "be packed.")),
-      pending_sequences_(
-          NewGauge(&registry_, "packhouse_pending_sequences",
-                   "Sequences of open Pack streams that wait for a pack.")),
+          "Batches of Pack streams refused, whole, for a length that the "
+          "policies of the spec refuse.")),
+      pending_units_(
+          NewGauge(&registry_, "packhouse_pending_units",
+                   "Units of open Pack streams that wait for a pack.")),
       streams_(NewGauge(&registry_, "packhouse_streams",
                         "Pack streams that are open.")),
       streams_started_(NewCounter(&registry_, "packhouse_streams_started_total",
@@ -142,22 +169,34 @@ void Metrics::CountPlan(absl::StatusCode code,
                         const PackSpec& spec, const Packs& packs) {
   CountCode(plans_, code);
   if (code != absl::StatusCode::kOk) return;
-  const TokenSums sums = SumTokens(spec, lengths);
-  sequences_.Increment(static_cast<double>(lengths.size()));
-  tokens_.Increment(static_cast<double>(sums.tokens));
-  CountPacks(packs.size(), SlotTokens(spec, packs.size()), lengths.size(),
-             sums);
+  const IntakeCounts came = packhouse::CountIntake(spec, lengths);
+  CountIntake(came);
+  SessionCounts packed;
+  packed.packs = packs.size();
+  packed.packed_units = came.units;
+  packed.packed_tokens = came.packed_tokens;
+  packed.packed_footprint_tokens = came.footprint_tokens;
+  CountPacks(packed, SlotTokens(spec, packs.size()));
 }
 
-void Metrics::CountPacks(uint64_t packs, uint64_t slot_tokens,
-                         uint64_t sequences, const TokenSums& packed) {
-  packed_sequences_.Increment(static_cast<double>(sequences));
-  packs_.Increment(static_cast<double>(packs));
-  slot_tokens_.Increment(static_cast<double>(slot_tokens));
-  waste_tail_.Increment(
-      static_cast<double>(slot_tokens - packed.footprint_tokens));
-  waste_alignment_.Increment(
-      static_cast<double>(packed.footprint_tokens - packed.tokens));
+void Metrics::CountIntake(const IntakeCounts& came) {
+  Add(sequences_, came.sequences);
+  Add(tokens_, came.tokens);
+  Add(dropped_overlong_, came.dropped_sequences);
+  Add(dropped_empty_, came.empty_sequences);
+  Add(dropped_tokens_, came.dropped_tokens);
+  Add(truncated_sequences_, came.truncated_sequences);
+  Add(truncated_tokens_, came.truncated_tokens);
+  Add(split_sequences_, came.split_sequences);
+  Add(extra_pieces_, came.extra_pieces);
+}
+
+void Metrics::CountPacks(const SessionCounts& packed, uint64_t slot_tokens) {
+  Add(packs_, packed.packs);
+  Add(packed_units_, packed.packed_units);
+  Add(slot_tokens_, slot_tokens);
+  Add(waste_tail_, slot_tokens - packed.packed_footprint_tokens);
+  Add(waste_alignment_, packed.packed_footprint_tokens - packed.packed_tokens);
 }
 
 uint64_t Metrics::streams_started() const { return ValueOf(streams_started_); }
@@ -173,59 +212,26 @@ StreamMeter::StreamMeter(Metrics* metrics) : metrics_(metrics) {
   metrics_->streams_.Increment();
 }
 
-// The rules decide window by window, so those that wait are the last that came.
-TokenSums StreamMeter::Pending(const Request& request,
-                               const ServerSession& session,
-                               const TokenSums& came) const {
-  const uint64_t sequences = session.pending_sequences();
-  if (sequences == 0) return {};
-  if (session.counts().batches == counts_.batches) return pending_;
-  const absl::Span<const uint32_t> lengths = std::get<Batch>(request).lengths;
-  if (sequences <= lengths.size()) {
-    return SumTokens(*session.spec(), lengths.last(sequences));
-  }
-  return {pending_.tokens + came.tokens,
-          pending_.footprint_tokens + came.footprint_tokens};
-}
-
-void StreamMeter::Update(const Request& request, const ServerSession& session) {
+void StreamMeter::Update(const ServerSession& session) {
   if (session.spec() == nullptr) return;  // the open was refused
   const SessionCounts& now = session.counts();
-  const uint64_t pending_sequences = session.pending_sequences();
-  const TokenSums came = {now.tokens - counts_.tokens,
-                          now.footprint_tokens - counts_.footprint_tokens};
-  const TokenSums pending = Pending(request, session, came);
-  // What was packed is what came and does not wait any more.
-  const TokenSums packed = {came.tokens + pending_.tokens - pending.tokens,
-                            came.footprint_tokens + pending_.footprint_tokens -
-                                pending.footprint_tokens};
-  const uint64_t came_sequences = now.sequences - counts_.sequences;
-  const uint64_t packed_sequences =
-      came_sequences + pending_sequences_ - pending_sequences;
-  const uint64_t packs = now.packs - counts_.packs;
-
+  const SessionCounts came = now - counts_;
   Metrics& metrics = *metrics_;
-  metrics.batches_.Increment(
-      static_cast<double>(now.batches - counts_.batches));
-  metrics.refused_batches_.Increment(
-      static_cast<double>(now.refused_batches - counts_.refused_batches));
-  metrics.sequences_.Increment(static_cast<double>(came_sequences));
-  metrics.tokens_.Increment(static_cast<double>(came.tokens));
-  metrics.CountPacks(packs, SlotTokens(*session.spec(), packs),
-                     packed_sequences, packed);
-  metrics.pending_sequences_.Increment(static_cast<double>(pending_sequences) -
-                                       static_cast<double>(pending_sequences_));
-
+  Add(metrics.batches_, came.batches);
+  Add(metrics.refused_batches_, came.refused_batches);
+  metrics.CountIntake(came.accepted);
+  metrics.CountPacks(came, SlotTokens(*session.spec(), came.packs));
+  metrics.pending_units_.Increment(
+      static_cast<double>(now.pending_units()) -
+      static_cast<double>(counts_.pending_units()));
   counts_ = now;
-  pending_sequences_ = pending_sequences;
-  pending_ = pending;
 }
 
 void StreamMeter::End(absl::StatusCode code) {
-  const auto abandoned = static_cast<double>(pending_sequences_);
-  metrics_->pending_sequences_.Decrement(abandoned);
-  metrics_->abandoned_sequences_.Increment(abandoned);
-  metrics_->abandoned_tokens_.Increment(static_cast<double>(pending_.tokens));
+  const uint64_t abandoned = counts_.pending_units();
+  metrics_->pending_units_.Decrement(static_cast<double>(abandoned));
+  Add(metrics_->abandoned_units_, abandoned);
+  Add(metrics_->abandoned_tokens_, counts_.pending_tokens());
   metrics_->streams_.Decrement();
   CountCode(metrics_->streams_ended_, code);
 }

@@ -1,14 +1,16 @@
 // What a server counts, in Prometheus' terms.
 //
-// Counters only grow and ratios are left to the reader. Every sequence accepted
-// is in one place:
+// Counters only grow and ratios are left to the reader. A unit is what a pack
+// holds: a sequence, what is left of a truncated one, or a piece of a split
+// one. Everything accepted is in one place:
 //
-//   sequences = packed + pending + abandoned
-//   tokens    = (slots - waste) + those of pending + abandoned
+//   sequences + extra pieces = units packed + pending + abandoned
+//                              + sequences dropped
+//   tokens = (slots - waste) + those pending + abandoned + truncated + dropped
 //
 // where slots - waste are the tokens packed, so that the efficiency of what was
-// emitted is 1 - waste / slots. A sequence is abandoned when its stream ends
-// before it is packed.
+// emitted is 1 - waste / slots. A unit is abandoned when its stream ends before
+// it is packed.
 
 #ifndef PACKHOUSE_SERVER_METRICS_H_
 #define PACKHOUSE_SERVER_METRICS_H_
@@ -25,7 +27,6 @@
 #include "server/process_metrics.h"
 #include "session/messages.h"
 #include "session/server_session.h"
-#include "session/token_sums.h"
 
 namespace packhouse {
 
@@ -50,15 +51,24 @@ class Metrics {
  private:
   friend class StreamMeter;
 
-  void CountPacks(uint64_t packs, uint64_t slot_tokens, uint64_t sequences,
-                  const TokenSums& packed);
+  void CountIntake(const IntakeCounts& came);
+
+  // What was packed of late, in packs with so many slots.
+  void CountPacks(const SessionCounts& packed, uint64_t slot_tokens);
 
   prometheus::Registry registry_;
   ProcessMetrics process_;
   prometheus::Counter& sequences_;
   prometheus::Counter& tokens_;
-  prometheus::Counter& packed_sequences_;
-  prometheus::Counter& abandoned_sequences_;
+  prometheus::Counter& dropped_overlong_;
+  prometheus::Counter& dropped_empty_;
+  prometheus::Counter& dropped_tokens_;
+  prometheus::Counter& truncated_sequences_;
+  prometheus::Counter& truncated_tokens_;
+  prometheus::Counter& split_sequences_;
+  prometheus::Counter& extra_pieces_;
+  prometheus::Counter& packed_units_;
+  prometheus::Counter& abandoned_units_;
   prometheus::Counter& abandoned_tokens_;
   prometheus::Counter& packs_;
   prometheus::Counter& slot_tokens_;
@@ -66,7 +76,7 @@ class Metrics {
   prometheus::Counter& waste_alignment_;
   prometheus::Counter& batches_;
   prometheus::Counter& refused_batches_;
-  prometheus::Gauge& pending_sequences_;
+  prometheus::Gauge& pending_units_;
   prometheus::Gauge& streams_;
   prometheus::Counter& streams_started_;
   // By the codes that docs of PackerService name; others count as UNKNOWN.
@@ -81,21 +91,15 @@ class StreamMeter {
   // The stream has started. `metrics` must outlive it.
   explicit StreamMeter(Metrics* metrics);
 
-  // `session` has just taken `request`.
-  void Update(const Request& request, const ServerSession& session);
+  // `session` has just taken a request.
+  void Update(const ServerSession& session);
 
   // The stream has ended. The last call.
   void End(absl::StatusCode code);
 
  private:
-  // The lengths that wait for a pack after `request`, which brought `came`.
-  TokenSums Pending(const Request& request, const ServerSession& session,
-                    const TokenSums& came) const;
-
   Metrics* const metrics_;
-  SessionCounts counts_;            // carried so far
-  uint64_t pending_sequences_ = 0;  // carried so far
-  TokenSums pending_;
+  SessionCounts counts_;  // carried so far
 };
 
 }  // namespace packhouse

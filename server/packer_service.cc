@@ -76,7 +76,7 @@ class PackReactor final
     if (ok) {
       const Request request = Decode(request_);
       status = session_.Receive(request, &answers_);
-      meter_.Update(request, session_);
+      meter_.Update(session_);
     } else {
       status = absl::FailedPreconditionError(
           "the client closed its side, or sent something that does not parse, "
@@ -116,7 +116,7 @@ class PackReactor final
 
  private:
   // Responses that may wait to be written while requests are still read. A few
-  // keep the connection busy; each has up to kMaxResponseSequences.
+  // keep the connection busy; each has up to kMaxResponseUnits.
   static constexpr size_t kMaxQueuedResponses = 8;
 
   // A credit replaces an earlier one, so one that comes alone needs no message
@@ -173,7 +173,7 @@ class PackReactor final
                   {{"peer", peer_},
                    {"code", absl::StatusCodeToString(status.code())},
                    {"error", std::string(status.message())},
-                   {"sequences", session_.counts().sequences},
+                   {"sequences", session_.counts().accepted.sequences},
                    {"packs", session_.counts().packs}});
   }
 
@@ -237,26 +237,41 @@ PackerServiceImpl::Pack(grpc::CallbackServerContext* context) {
 
 void PackerServiceImpl::EndStreams() { streams_.EndAll(Stopping()); }
 
+absl::StatusOr<Packs> PackerServiceImpl::PlanWithin(
+    absl::Span<const uint32_t> lengths, const PackSpec& spec) const {
+  const auto too_long = [&](uint64_t count, absl::string_view what) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the list has ", count, " ", what, ", one call takes at most ",
+        max_plan_sequences_, "; a stream takes any list"));
+  };
+  if (lengths.size() > max_plan_sequences_) {
+    return too_long(lengths.size(), "sequences");
+  }
+  absl::Status status = ValidateSpec(spec);
+  if (status.ok()) status = CheckLengths(spec, lengths, 0);
+  if (!status.ok()) return status;
+  const uint64_t units = CountIntake(spec, lengths).units;
+  if (units > max_plan_sequences_) return too_long(units, "pieces");
+  if (spec.budget_seconds > kMaxPlanBudgetSeconds) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("budget_seconds is ", spec.budget_seconds,
+                     ", a server takes at most ", kMaxPlanBudgetSeconds));
+  }
+  return packhouse::Plan(lengths, spec);
+}
+
 grpc::ServerUnaryReactor* PackerServiceImpl::Plan(
     grpc::CallbackServerContext* context, const v1::PlanRequest* request,
     v1::PlanResponse* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const PackSpec spec = Decode(request->spec());
   const absl::Span<const uint32_t> lengths = request->lengths();
-  absl::StatusOr<Packs> packs;
-  if (streams_.closed()) {
-    packs = Stopping();
-  } else if (lengths.size() > max_plan_sequences_) {
-    packs = absl::ResourceExhaustedError(absl::StrCat(
-        "the list has ", lengths.size(), " sequences, one call takes at most ",
-        max_plan_sequences_, "; a stream takes any list"));
-  } else {
-    packs = packhouse::Plan(lengths, spec);
-  }
+  const absl::StatusOr<Packs> packs =
+      streams_.closed() ? Stopping() : PlanWithin(lengths, spec);
   metrics_->CountPlan(packs.status().code(), lengths, spec,
                       packs.ok() ? *packs : Packs());
   if (packs.ok()) {
-    Encode(PackList{1, *std::move(packs)}, response->mutable_packs());
+    Encode(PackList{1, *packs}, response->mutable_packs());
     reactor->Finish(grpc::Status::OK);
   } else {
     reactor->Finish(ToGrpc(packs.status()));

@@ -5,8 +5,12 @@
 
 #include <cstdint>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "grpcpp/grpcpp.h"
+#include "packhouse/packs.h"
+#include "packhouse/spec.h"
 #include "packhouse/v1/packhouse.grpc.pb.h"
 #include "server/log.h"
 #include "server/metrics.h"
@@ -41,6 +45,10 @@ class PackerServiceImpl final : public v1::PackerService::CallbackService {
   void EndStreams();
 
  private:
+  // Errors as PackerService.Plan says.
+  absl::StatusOr<Packs> PlanWithin(absl::Span<const uint32_t> lengths,
+                                   const PackSpec& spec) const;
+
   const SessionLimits limits_;
   const uint32_t max_plan_sequences_;
   const uint64_t incarnation_;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "packhouse/policy.h"
 
 namespace packhouse {
 namespace {
@@ -18,15 +20,15 @@ absl::Status Violation(const Args&... args) {
 }  // namespace
 
 ClientSession::ClientSession(const PackSpec& spec, uint32_t batch_sequences)
-    : spec_(spec), batch_sequences_(batch_sequences) {}
+    : spec_(spec), batch_sequences_(batch_sequences), ledger_(spec) {}
 
 absl::Status ClientSession::Add(absl::Span<const uint32_t> lengths) {
   if (end_given_) {
     return absl::FailedPreconditionError("sequences were added after the end");
   }
-  absl::Status status = CheckLengths(spec_, lengths, given_sequences_);
+  absl::Status status = CheckLengths(spec_, lengths, given_sequences());
   if (!status.ok()) return status;
-  given_sequences_ += lengths.size();
+  ledger_.Give(lengths);
   Gather(lengths);
   return absl::OkStatus();
 }
@@ -37,8 +39,8 @@ absl::Status ClientSession::Flush() {
   }
   // Nothing was given since the last one: it would close nothing, and flushes
   // alone must not fill the queue.
-  if (flushed_sequences_ == given_sequences_) return absl::OkStatus();
-  flushed_sequences_ = given_sequences_;
+  if (flushed_sequences_ == given_sequences()) return absl::OkStatus();
+  flushed_sequences_ = given_sequences();
   Push();
   unsent_.push_back(packhouse::Flush{});
   return absl::OkStatus();
@@ -55,17 +57,32 @@ void ClientSession::Push() {
   if (gathered_.empty()) return;
   Batch batch;
   batch.lengths = std::exchange(gathered_, {});
+  gathered_units_ = 0;
   unsent_.push_back(std::move(batch));
 }
 
 void ClientSession::Gather(absl::Span<const uint32_t> lengths) {
   while (!lengths.empty()) {
-    const size_t room = batch_sequences_ - gathered_.size();
-    const absl::Span<const uint32_t> part = lengths.subspan(0, room);
-    gathered_.insert(gathered_.end(), part.begin(), part.end());
-    lengths.remove_prefix(part.size());
-    if (gathered_.size() == batch_sequences_) Push();
+    const size_t n = RoomFor(lengths, &gathered_units_);
+    gathered_.insert(gathered_.end(), lengths.begin(), lengths.begin() + n);
+    lengths.remove_prefix(n);
+    if (gathered_.size() >= batch_sequences_ ||
+        gathered_units_ >= batch_sequences_) {
+      Push();
+    }
   }
+}
+
+size_t ClientSession::RoomFor(absl::Span<const uint32_t> lengths,
+                              size_t* units) const {
+  const size_t room =
+      std::min<size_t>(lengths.size(), batch_sequences_ - gathered_.size());
+  if (spec_.overlong != Overlong::kSplit) return room;
+  size_t n = 0;
+  while (n < room && *units < batch_sequences_) {
+    *units += UnitCount(spec_, lengths[n++]);
+  }
+  return n;
 }
 
 void ClientSession::LimitBatches(uint32_t batch_sequences) {
@@ -73,6 +90,7 @@ void ClientSession::LimitBatches(uint32_t batch_sequences) {
   batch_sequences_ = batch_sequences;
   const std::deque<Input> inputs = std::exchange(unsent_, {});
   const std::vector<uint32_t> gathered = std::exchange(gathered_, {});
+  gathered_units_ = 0;
   for (const Input& input : inputs) {
     if (const Batch* batch = std::get_if<Batch>(&input)) {
       Gather(batch->lengths);
@@ -161,30 +179,41 @@ absl::Status ClientSession::Handle(const PackList& list) {
                      " was expected");
   }
   for (size_t i = 0; i < list.packs.size(); ++i) {
-    const absl::Span<const uint64_t> pack = list.packs[i];
-    const uint64_t number = list.first_number + i;
-    if (pack.empty()) return Violation("pack ", number, " is empty");
-    uint64_t lowest = 0;  // that may come next
-    for (const uint64_t ordinal : pack) {
-      if (ordinal >= sent_sequences_) {
-        return Violation("pack ", number, " has ordinal ", ordinal, ", only ",
-                         sent_sequences_, " sequences were sent");
-      }
-      if (ordinal < lowest) {
+    absl::Status status = Check(list.packs, i, list.first_number + i);
+    if (!status.ok()) return status;
+  }
+  ledger_.Trim();
+  packs_received_ += list.packs.size();
+  units_received_ += list.packs.ordinals.size();
+  packs_.Append(list.packs);
+  return absl::OkStatus();
+}
+
+absl::Status ClientSession::Check(const Packs& packs, size_t i,
+                                  uint64_t number) {
+  const uint64_t begin = packs.offsets[i];
+  const uint64_t end = packs.offsets[i + 1];
+  if (begin == end) return Violation("pack ", number, " is empty");
+  for (uint64_t entry = begin; entry < end; ++entry) {
+    const uint64_t ordinal = packs.ordinals[entry];
+    const uint32_t offset = packs.source_offset(entry);
+    if (ordinal >= sent_sequences_) {
+      return Violation("pack ", number, " has ordinal ", ordinal, ", only ",
+                       sent_sequences_, " sequences were sent");
+    }
+    if (entry > begin) {
+      const uint64_t last = packs.ordinals[entry - 1];
+      if (ordinal < last ||
+          (ordinal == last && offset <= packs.source_offset(entry - 1))) {
         return Violation("pack ", number, " has ordinal ", ordinal, " behind ",
-                         lowest - 1);
+                         last);
       }
-      if (!ordinals_received_.Insert(ordinal)) {
-        return Violation("pack ", number, " has ordinal ", ordinal,
-                         ", which an earlier pack had");
-      }
-      lowest = ordinal + 1;
+    }
+    const std::string wrong = ledger_.Receive(ordinal, offset);
+    if (!wrong.empty()) {
+      return Violation("pack ", number, " has ordinal ", ordinal, ", ", wrong);
     }
   }
-  ordinals_received_.Trim();
-  packs_received_ += list.packs.size();
-  sequences_received_ += list.packs.ordinals.size();
-  packs_.Append(list.packs);
   return absl::OkStatus();
 }
 
@@ -203,11 +232,12 @@ absl::Status ClientSession::Handle(const Refused& refused) {
 
 absl::Status ClientSession::Handle(const Ended& ended) {
   if (!end_sent_) return Violation("an `ended` without an `end`");
-  if (ended.sequences != given_sequences_ ||
-      sequences_received_ != given_sequences_) {
-    return Violation("`ended` counts ", ended.sequences, " sequences, ",
-                     sequences_received_, " came in packs and ",
-                     given_sequences_, " were sent");
+  if (ended.sequences != ledger_.sequences() ||
+      ended.units != ledger_.units() || units_received_ != ledger_.units()) {
+    return Violation(
+        "`ended` counts ", ended.sequences, " sequences and ", ended.units,
+        " units, ", units_received_, " units came in packs, and sent were ",
+        ledger_.sequences(), " sequences of ", ledger_.units(), " units");
   }
   if (ended.packs != packs_received_) {
     return Violation("`ended` counts ", ended.packs, " packs, ",

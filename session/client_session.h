@@ -3,7 +3,7 @@
 // The owner gives lengths, flushes and the end; the transport asks for the
 // next request to send and feeds the responses; packs come out. Lengths are
 // gathered into batches. Requests are handed out in order and only within the
-// server's credit. Nothing that the server says is believed: every ordinal must
+// server's credit. Nothing that the server says is believed: every unit must
 // come exactly once, and the totals must agree.
 //
 // Thread-compatible.
@@ -11,6 +11,7 @@
 #ifndef PACKHOUSE_SESSION_CLIENT_SESSION_H_
 #define PACKHOUSE_SESSION_CLIENT_SESSION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <variant>
@@ -22,7 +23,7 @@
 #include "packhouse/packs.h"
 #include "packhouse/spec.h"
 #include "session/messages.h"
-#include "session/ordinal_set.h"
+#include "session/unit_ledger.h"
 
 namespace packhouse {
 
@@ -60,11 +61,11 @@ class ClientSession {
   bool ended() const { return ended_; }
 
   // Sequences given so far: the ordinal of the next.
-  uint64_t given_sequences() const { return given_sequences_; }
+  uint64_t given_sequences() const { return ledger_.sequences(); }
 
   // Sequences given that no request handed out so far carries.
   uint64_t unsent_sequences() const {
-    return given_sequences_ - sent_sequences_;
+    return given_sequences() - sent_sequences_;
   }
 
   // The packs received since the last call, in release order.
@@ -89,10 +90,16 @@ class ClientSession {
   // Gathers lengths; makes a batch whenever there are enough for one.
   void Gather(absl::Span<const uint32_t> lengths);
 
+  // How many of these, at least one, may go into the batch that is gathered. It
+  // is full when they, or the pieces of split ones, are batch_sequences_.
+  size_t RoomFor(absl::Span<const uint32_t> lengths, size_t* units) const;
+
   // Makes smaller batches of those that wait.
   void LimitBatches(uint32_t batch_sequences);
 
   absl::Status Check(const Response& response);
+  // Pack i of `packs`, which has this number in its stream.
+  absl::Status Check(const Packs& packs, size_t i, uint64_t number);
   absl::Status Handle(const std::monostate&);
   absl::Status Handle(const Opened& opened);
   absl::Status Handle(const PackList& list);
@@ -104,9 +111,9 @@ class ClientSession {
   uint32_t batch_sequences_;
 
   std::vector<uint32_t> gathered_;  // less than a batch
+  size_t gathered_units_ = 0;
   std::deque<Input> unsent_;
-  uint64_t given_sequences_ = 0;    // by the owner
-  uint64_t flushed_sequences_ = 0;  // of these, before the last flush
+  uint64_t flushed_sequences_ = 0;  // given before the last flush
   uint64_t sent_sequences_ = 0;     // in requests handed out
   uint64_t sent_number_ = 0;        // of the last input handed out
   bool open_sent_ = false;
@@ -118,8 +125,8 @@ class ClientSession {
   bool ended_ = false;
   Credit credit_;  // none before `opened`
   uint64_t packs_received_ = 0;
-  uint64_t sequences_received_ = 0;
-  OrdinalSet ordinals_received_;
+  uint64_t units_received_ = 0;
+  UnitLedger ledger_;
   Packs packs_;  // not taken yet
 };
 

@@ -22,20 +22,31 @@ namespace packhouse {
 inline constexpr uint32_t kProtocolVersion = 1;
 
 // What both ends allow one gRPC message to weigh. The limits below keep every
-// message under it: a sequence takes at most 5 bytes each way, and a pack at
-// most as many for its size.
+// message under it: a unit takes at most 10 bytes (ordinal and source offset),
+// and a pack at most 5 for its size.
 //
-// A pack is never cut, so a response with one pack may have more sequences
-// than kMaxResponseSequences: up to a whole window, 15 MiB for the largest one
-// that a server may allow.
+// A pack is never cut, so a response with one pack may have more units than
+// kMaxResponseUnits: up to a whole window, 15 MiB for the largest one that a
+// server may allow.
 inline constexpr int kMaxMessageBytes = 16 << 20;
-inline constexpr int64_t kMaxStreamWindowSequences = int64_t{3} << 20;
+inline constexpr int64_t kMaxStreamWindowSequences = int64_t{3} << 19;
 
-// Sequences that one batch, one response of several packs and one Plan call
-// may have.
+// Sequences that one batch and one Plan call may have, and units that one
+// response of several packs and one Plan call may have.
 inline constexpr uint32_t kMaxBatchSequences = 1 << 16;
-inline constexpr uint32_t kMaxResponseSequences = 1 << 16;
+inline constexpr uint32_t kMaxResponseUnits = 1 << 16;
 inline constexpr uint32_t kMaxPlanSequences = 1 << 20;
+
+// Units that one batch may become: a client closes a batch when it has as many
+// units as it may have sequences, and the last sequence may have kMaxPieces.
+inline constexpr uint64_t kMaxBatchUnits = kMaxBatchSequences + kMaxPieces;
+
+// How long a plan of one call may search.
+inline constexpr double kMaxPlanBudgetSeconds = 10;
+
+// A server allows a max_displacement of so many of its largest windows. The
+// ordinals of a response and the memory of both ends depend on it.
+inline constexpr int64_t kMaxStreamDisplacementWindows = 4;
 
 struct Open {
   uint32_t protocol_version = kProtocolVersion;
@@ -83,6 +94,7 @@ struct Refused {
 struct Ended {
   uint64_t sequences = 0;
   uint64_t packs = 0;
+  uint64_t units = 0;
 };
 
 // monostate: a response that carries credit alone.

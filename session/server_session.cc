@@ -6,7 +6,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "session/token_sums.h"
 
 namespace packhouse {
 namespace {
@@ -17,21 +16,32 @@ SessionLimits Reconcile(SessionLimits limits) {
   return limits;
 }
 
-// The packs from `begin` to before `end`.
-Packs Slice(const Packs& packs, size_t begin, size_t end) {
-  const uint64_t first = packs.offsets[begin];
-  const uint64_t last = packs.offsets[end];
-  Packs slice;
-  slice.ordinals.assign(packs.ordinals.begin() + first,
-                        packs.ordinals.begin() + last);
-  slice.offsets.resize(end - begin + 1);
-  for (size_t i = begin; i <= end; ++i) {
-    slice.offsets[i - begin] = packs.offsets[i] - first;
-  }
-  return slice;
+absl::Status CheckLimits(const PackSpec& spec, const SessionLimits& limits) {
+  const auto check = [](absl::string_view field, int64_t value, int64_t limit) {
+    if (value <= limit) return absl::OkStatus();
+    return absl::ResourceExhaustedError(absl::StrCat(
+        field, " is ", value, ", this server allows at most ", limit));
+  };
+  absl::Status status = check("window_sequences", spec.window_sequences,
+                              limits.max_window_sequences);
+  if (!status.ok()) return status;
+  return check("max_displacement", spec.max_displacement,
+               kMaxStreamDisplacementWindows * limits.max_window_sequences);
 }
 
 }  // namespace
+
+SessionCounts SessionCounts::operator-(const SessionCounts& earlier) const {
+  SessionCounts since = *this;
+  since.batches -= earlier.batches;
+  since.refused_batches -= earlier.refused_batches;
+  since.accepted -= earlier.accepted;
+  since.packs -= earlier.packs;
+  since.packed_units -= earlier.packed_units;
+  since.packed_tokens -= earlier.packed_tokens;
+  since.packed_footprint_tokens -= earlier.packed_footprint_tokens;
+  return since;
+}
 
 ServerSession::ServerSession(const SessionLimits& limits,
                              uint64_t server_incarnation)
@@ -39,10 +49,6 @@ ServerSession::ServerSession(const SessionLimits& limits,
 
 const PackSpec* ServerSession::spec() const {
   return packer_.has_value() ? &packer_->spec() : nullptr;
-}
-
-uint64_t ServerSession::pending_sequences() const {
-  return packer_.has_value() ? packer_->pending_sequences() : 0;
 }
 
 absl::Status ServerSession::Receive(const Request& request,
@@ -81,10 +87,8 @@ absl::Status ServerSession::Handle(const Open& open,
   if (absl::Status status = ValidateSpec(open.spec); !status.ok()) {
     return status;
   }
-  if (open.spec.window_sequences > limits_.max_window_sequences) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "window_sequences is ", open.spec.window_sequences,
-        ", this server allows at most ", limits_.max_window_sequences));
+  if (absl::Status status = CheckLimits(open.spec, limits_); !status.ok()) {
+    return status;
   }
   absl::StatusOr<Packer> packer = Packer::Create(open.spec);
   if (!packer.ok()) return packer.status();
@@ -111,15 +115,26 @@ absl::Status ServerSession::Handle(const Batch& batch,
   }
   received_sequences_ += batch.lengths.size();
 
-  Packs decided;
-  absl::Status status = packer_->Add(batch.lengths, &decided);
+  const PackSpec& spec = packer_->spec();
+  absl::Status status = CheckLengths(spec, batch.lengths, packer_->sequences());
   if (!status.ok()) {
     ++counts_.refused_batches;
     responses->push_back(
         {Refused{batch.number, std::move(status)}, absl::nullopt});
     return absl::OkStatus();
   }
-  CountBatch(batch.lengths);
+  const IntakeCounts came = CountIntake(spec, batch.lengths);
+  if (came.units > kMaxBatchUnits) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("batch ", batch.number, " becomes ", came.units,
+                     " pieces, at most ", kMaxBatchUnits, " are allowed"));
+  }
+  Packs decided;
+  status = packer_->Add(batch.lengths, &decided);
+  if (!status.ok()) return status;
+  ++counts_.batches;
+  counts_.accepted += came;
+  waiting_.Append(batch.lengths);
   AppendPacks(std::move(decided), responses);
   return absl::OkStatus();
 }
@@ -148,7 +163,8 @@ absl::Status ServerSession::Handle(const End& end,
   }
   AppendPacks(std::move(decided), responses);
   responses->push_back(
-      {Ended{counts_.sequences, counts_.packs}, absl::nullopt});
+      {Ended{counts_.accepted.sequences, counts_.packs, counts_.packed_units},
+       absl::nullopt});
   state_ = State::kEnded;
   return absl::OkStatus();
 }
@@ -170,19 +186,27 @@ absl::Status ServerSession::AcceptInput(uint64_t number) {
   return absl::OkStatus();
 }
 
-void ServerSession::CountBatch(absl::Span<const uint32_t> lengths) {
-  const TokenSums sums = SumTokens(packer_->spec(), lengths);
-  ++counts_.batches;
-  counts_.sequences += lengths.size();
-  counts_.tokens += sums.tokens;
-  counts_.footprint_tokens += sums.footprint_tokens;
+void ServerSession::CountPacks(const Packs& packs) {
+  if (packs.empty()) return;
+  const PackSpec& spec = packer_->spec();
+  std::vector<uint32_t> tokens(packs.ordinals.size());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] =
+        UnitTokens(spec, waiting_[packs.ordinals[i]], packs.source_offset(i));
+  }
+  const IntakeCounts packed = CountIntake(spec, tokens);
+  counts_.packs += packs.size();
+  counts_.packed_units += packed.units;
+  counts_.packed_tokens += packed.packed_tokens;
+  counts_.packed_footprint_tokens += packed.footprint_tokens;
 }
 
 void ServerSession::AppendPacks(Packs packs, std::vector<Response>* responses) {
   const uint64_t first_number = counts_.packs + 1;
-  counts_.packs += packs.size();
+  CountPacks(packs);
+  waiting_.Forget(packer_->oldest_pending_ordinal());
   // The usual case copies nothing.
-  if (!packs.empty() && packs.ordinals.size() <= kMaxResponseSequences) {
+  if (!packs.empty() && packs.ordinals.size() <= kMaxResponseUnits) {
     responses->push_back(
         {PackList{first_number, std::move(packs)}, absl::nullopt});
     return;
@@ -191,12 +215,11 @@ void ServerSession::AppendPacks(Packs packs, std::vector<Response>* responses) {
     // At least one pack: packs are never cut.
     end = begin + 1;
     while (end < packs.size() &&
-           packs.offsets[end + 1] - packs.offsets[begin] <=
-               kMaxResponseSequences) {
+           packs.offsets[end + 1] - packs.offsets[begin] <= kMaxResponseUnits) {
       ++end;
     }
     responses->push_back(
-        {PackList{first_number + begin, Slice(packs, begin, end)},
+        {PackList{first_number + begin, packs.Slice(begin, end)},
          absl::nullopt});
   }
 }

@@ -25,17 +25,19 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "packhouse/packer.h"
+#include "packhouse/policy.h"
 #include "session/messages.h"
+#include "session/waiting_lengths.h"
 
 namespace packhouse {
 
 // What a server allows a stream: every limit is at least 1. The memory of a
-// stream is bounded by max_window_sequences (the packer's) and the credit (what
-// is on the way).
+// stream is bounded by max_window_sequences (the packer's, and 4 bytes for each
+// sequence since the oldest pending one) and the credit (what is on the way).
 struct SessionLimits {
   // Largest window that a spec may ask for, itself at most
-  // kMaxStreamWindowSequences. A pending sequence costs the packer about 100
-  // bytes.
+  // kMaxStreamWindowSequences. A pending unit costs the packer about 100 bytes.
+  // max_displacement may be kMaxStreamDisplacementWindows times as much.
   int64_t max_window_sequences = int64_t{1} << 20;
 
   // Inputs and sequences that a client may have on the way. 64 batches of
@@ -48,14 +50,25 @@ struct SessionLimits {
   uint32_t max_batch_sequences = kMaxBatchSequences;
 };
 
-// Counts of one session, for metrics. They only grow.
+// Counts of one session, for metrics. They only grow. What was accepted and is
+// in no pack is pending.
 struct SessionCounts {
   uint64_t batches = 0;  // accepted
   uint64_t refused_batches = 0;
-  uint64_t sequences = 0;         // accepted
-  uint64_t tokens = 0;            // accepted
-  uint64_t footprint_tokens = 0;  // accepted, rounded up to the alignment
-  uint64_t packs = 0;             // decided
+  IntakeCounts accepted;
+
+  uint64_t packs = 0;
+  uint64_t packed_units = 0;
+  uint64_t packed_tokens = 0;
+  uint64_t packed_footprint_tokens = 0;  // rounded up to the alignment
+
+  uint64_t pending_units() const { return accepted.units - packed_units; }
+  uint64_t pending_tokens() const {
+    return accepted.packed_tokens - packed_tokens;
+  }
+
+  // What has come since `earlier`, counts of the same session.
+  SessionCounts operator-(const SessionCounts& earlier) const;
 };
 
 class ServerSession {
@@ -78,9 +91,6 @@ class ServerSession {
 
   const SessionCounts& counts() const { return counts_; }
 
-  // Sequences taken that are in no pack yet.
-  uint64_t pending_sequences() const;
-
  private:
   enum class State { kNew, kOpen, kEnded, kFailed };
 
@@ -93,10 +103,11 @@ class ServerSession {
   // OK if an input with this number may come now; counts it as received.
   absl::Status AcceptInput(uint64_t number);
 
-  void CountBatch(absl::Span<const uint32_t> lengths);
-
-  // Appends decided packs in responses of at most kMaxResponseSequences.
+  // Counts decided packs and appends them in responses of at most
+  // kMaxResponseUnits.
   void AppendPacks(Packs packs, std::vector<Response>* responses);
+
+  void CountPacks(const Packs& packs);
 
   Credit credit() const;
 
@@ -107,6 +118,7 @@ class ServerSession {
   uint64_t received_number_ = 0;
   uint64_t received_sequences_ = 0;  // refused ones too
   SessionCounts counts_;
+  WaitingLengths waiting_;
 };
 
 }  // namespace packhouse

@@ -43,7 +43,11 @@ inline Packs MakePacks(const std::vector<std::vector<uint64_t>>& lists) {
 inline void PrintTo(const Packs& packs, std::ostream* out) {
   for (size_t i = 0; i < packs.size(); ++i) {
     *out << (i == 0 ? "{" : ", {");
-    for (const uint64_t ordinal : packs[i]) *out << ordinal << " ";
+    for (uint64_t at = packs.offsets[i]; at < packs.offsets[i + 1]; ++at) {
+      *out << packs.ordinals[at];
+      if (packs.source_offset(at) > 0) *out << "@" << packs.source_offset(at);
+      *out << " ";
+    }
     *out << "}";
   }
 }

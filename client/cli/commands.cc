@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "client/cli/error_text.h"
+#include "client/cli/fates_file.h"
 #include "client/cli/length_file.h"
 #include "client/cli/line_reader.h"
 #include "client/cli/output_file.h"
@@ -24,6 +25,7 @@
 #include "packhouse/packer.h"
 #include "packhouse/packs.h"
 #include "packhouse/plan_check.h"
+#include "packhouse/policy.h"
 
 namespace packhouse {
 namespace {
@@ -50,10 +52,24 @@ absl::Status CheckInput(const PackSpec& spec, const LengthHistogram& histogram,
     if (CheckLengths(spec, {entry.length}, 0).ok()) continue;
     return InputError(
         name, absl::StrCat("length ", entry.length, ", count ", entry.count,
-                           ", cannot be packed: it must be at least 1 and its "
-                           "footprint, ",
-                           Footprint(spec, entry.length),
-                           ", at most the capacity, ", spec.capacity_tokens));
+                           ", cannot be packed: it must be from ",
+                           spec.empty == Empty::kError ? 1 : 0, " to ",
+                           LongestAccepted(spec), " at capacity ",
+                           spec.capacity_tokens));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSpec(const CommandOptions& options) {
+  const PackSpec& spec = options.spec;
+  absl::Status status = ValidateSpec(spec);
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(InOptionNames(status.message()));
+  }
+  if (options.window_given && !IsOnline(spec.algorithm)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--window is ", spec.window_sequences, ", but ",
+                     spec.algorithm, " packs the whole list at once"));
   }
   return absl::OkStatus();
 }
@@ -62,10 +78,8 @@ absl::Status CheckInput(const PackSpec& spec, const LengthHistogram& histogram,
 // This is done before streams are made of the list, so that an error counts the
 // sequences as LENGTHS does.
 absl::StatusOr<LengthInput> ReadInput(const CommandOptions& options) {
-  absl::Status status = ValidateSpec(options.spec);
-  if (!status.ok()) {
-    return absl::InvalidArgumentError(InOptionNames(status.message()));
-  }
+  absl::Status status = CheckSpec(options);
+  if (!status.ok()) return status;
   absl::StatusOr<LengthInput> input =
       ReadLengths(options.lengths_path, options.field);
   if (!input.ok()) return input;
@@ -99,16 +113,26 @@ bool IsSameFile(const std::string& a, const std::string& b) {
          std::filesystem::equivalent(a, b, error);
 }
 
-absl::Status CheckPacksPath(const CommandOptions& options) {
-  const std::string& packs = options.packs_path;
-  if (packs.empty()) return absl::OkStatus();
+// OK if what a command writes can be expected to reach its places.
+absl::Status CheckOutputPaths(const CommandOptions& options) {
   const std::string& lengths = options.lengths_path;
-  if (IsSameFile(lengths == "-" ? "/dev/stdin" : lengths,
-                 packs == "-" ? "/dev/stdout" : packs)) {
-    return InputError("--packs",
-                      absl::StrCat(packs, " is the file of LENGTHS itself"));
+  const auto check = [&](const char* option, const std::string& path) {
+    if (path.empty()) return absl::OkStatus();
+    if (IsSameFile(lengths == "-" ? "/dev/stdin" : lengths,
+                   path == "-" ? "/dev/stdout" : path)) {
+      return InputError(option,
+                        absl::StrCat(path, " is the file of LENGTHS itself"));
+    }
+    return CheckOutputPath(path);
+  };
+  absl::Status status = check("--packs", options.packs_path);
+  if (status.ok()) status = check("--fates", options.fates_path);
+  if (status.ok() && !options.fates_path.empty() &&
+      options.fates_path == options.packs_path) {
+    return InputError(
+        "--fates", absl::StrCat(options.fates_path, " is the file of --packs"));
   }
-  return CheckOutputPath(packs);
+  return status;
 }
 
 // Deals the list out to streams: sequence i is ordinal i div K of stream
@@ -232,7 +256,10 @@ absl::StatusOr<PackReport> SummarizeStreams(absl::Span<const LengthList> lists,
 // Prints the report, unless standard output is taken by the packs.
 void PrintReport(const RunReport& report, const CommandOptions& options,
                  std::ostream& out) {
-  if (IsStandardOutput(options.packs_path)) return;
+  if (IsStandardOutput(options.packs_path) ||
+      IsStandardOutput(options.fates_path)) {
+    return;
+  }
   out << (options.json ? ReportJson(report) : ReportTable(report));
 }
 
@@ -244,7 +271,12 @@ absl::Status Deliver(const CommandOptions& options,
       SummarizeStreams(lists, options.spec, run.packs);
   if (!figures.ok()) return figures.status();
   if (!options.packs_path.empty()) {
-    absl::Status status = WritePacks(options.packs_path, lists, run.packs);
+    absl::Status status =
+        WritePacks(options.packs_path, options.spec, lists, run.packs);
+    if (!status.ok()) return status;
+  }
+  if (!options.fates_path.empty()) {
+    absl::Status status = WriteFates(options.fates_path, options.spec, lists);
     if (!status.ok()) return status;
   }
   RunReport report;
@@ -270,6 +302,9 @@ absl::Status PlanList(const CommandOptions& options, LengthList list,
 absl::Status PlanOfHistogram(const CommandOptions& options,
                              const LengthHistogram& histogram,
                              std::ostream& out) {
+  if (!options.fates_path.empty()) {
+    return InputError("--fates", "a histogram names no sequences");
+  }
   const Clock::time_point start = Clock::now();
   absl::StatusOr<HistogramPlan> plan = PlanHistogram(histogram, options.spec);
   if (!plan.ok()) {
@@ -281,7 +316,7 @@ absl::Status PlanOfHistogram(const CommandOptions& options,
   report.figures = plan->report;
   report.ordered = false;
   report.seconds = seconds;
-  const uint64_t sequences = plan->report.sequences;
+  const uint64_t sequences = plan->report.intake.sequences;
   if (!options.window_given) {
     report.spec.window_sequences = static_cast<int64_t>(sequences);
   } else if (static_cast<uint64_t>(options.spec.window_sequences) < sequences) {
@@ -300,20 +335,21 @@ absl::Status PlanOfHistogram(const CommandOptions& options,
   return absl::OkStatus();
 }
 
-// OK if the lengths that PACKS states are those of the list. Ordinals beyond
-// the list have been found by Verify.
+// OK if the lengths that PACKS states are those of the list. Units that the
+// list does not have were found by Verify.
 absl::Status CheckStatedLengths(absl::Span<const uint32_t> lengths,
-                                const PackLines& lines) {
-  const std::vector<uint64_t>& ordinals = lines.packs.ordinals;
-  for (size_t pack = 0; pack < lines.packs.size(); ++pack) {
-    for (uint64_t i = lines.packs.offsets[pack];
-         i < lines.packs.offsets[pack + 1]; ++i) {
-      const uint32_t length = lengths[ordinals[i]];
-      if (lines.lengths[i] == length) continue;
+                                const PackSpec& spec, const PackLines& lines) {
+  const Packs& packs = lines.packs;
+  for (size_t pack = 0; pack < packs.size(); ++pack) {
+    for (uint64_t i = packs.offsets[pack]; i < packs.offsets[pack + 1]; ++i) {
+      const uint64_t ordinal = packs.ordinals[i];
+      const uint32_t tokens =
+          UnitTokens(spec, lengths[ordinal], packs.source_offset(i));
+      if (lines.lengths[i] == tokens) continue;
       return absl::FailedPreconditionError(
           absl::StrCat("pack ", pack, " (line ", lines.line_numbers[pack],
-                       ") gives sequence ", ordinals[i], " length ",
-                       lines.lengths[i], ", but LENGTHS has ", length));
+                       ") gives sequence ", ordinal, " length ",
+                       lines.lengths[i], ", but by LENGTHS it has ", tokens));
     }
   }
   return absl::OkStatus();
@@ -329,7 +365,7 @@ absl::Status VerifyStreams(absl::Span<const LengthList> lists,
           status.code(),
           absl::StrCat(status.message(), " (packs and ordinals count from 0)"));
     }
-    if (status.ok()) status = CheckStatedLengths(lists[k], streams[k]);
+    if (status.ok()) status = CheckStatedLengths(lists[k], spec, streams[k]);
     if (!status.ok()) return StreamError(status, k, lists.size());
   }
   return absl::OkStatus();
@@ -339,6 +375,7 @@ struct Verdict {
   absl::Status status;  // FAILED_PRECONDITION says what does not hold
   uint64_t sequences = 0;
   uint64_t packs = 0;
+  bool has_fates = false;  // of sequences that are not packed whole
 };
 
 // In words a violation is the error's, on the other channel.
@@ -359,7 +396,8 @@ void PrintVerdict(const Verdict& verdict, const CommandOptions& options,
     out << json.dump(-1, ' ', false, ordered_json::error_handler_t::replace)
         << "\n";
   } else if (ok) {
-    out << "ok: " << Grouped(verdict.packs) << " packs hold each of "
+    out << "ok: " << Grouped(verdict.packs) << " packs hold "
+        << (verdict.has_fates ? "what is to be packed of " : "each of ")
         << Grouped(verdict.sequences) << " sequences once, none over "
         << Grouped(options.spec.capacity_tokens) << " tokens\n";
   }
@@ -368,7 +406,7 @@ void PrintVerdict(const Verdict& verdict, const CommandOptions& options,
 }  // namespace
 
 absl::Status RunPlan(const CommandOptions& options, std::ostream& out) {
-  absl::Status status = CheckPacksPath(options);
+  absl::Status status = CheckOutputPaths(options);
   if (!status.ok()) return status;
   absl::StatusOr<LengthInput> input = ReadInput(options);
   if (!input.ok()) return input.status();
@@ -379,7 +417,7 @@ absl::Status RunPlan(const CommandOptions& options, std::ostream& out) {
 }
 
 absl::Status RunStream(const CommandOptions& options, std::ostream& out) {
-  absl::Status status = CheckPacksPath(options);
+  absl::Status status = CheckOutputPaths(options);
   if (!status.ok()) return status;
   absl::StatusOr<std::unique_ptr<Client>> client =
       Client::Create(options.client);
@@ -397,6 +435,7 @@ absl::Status RunVerify(const CommandOptions& options, std::ostream& out) {
   if (!list.ok()) return list.status();
   Verdict verdict;
   verdict.sequences = list->size();
+  verdict.has_fates = !Fates(options.spec, *list, 0).empty();
   absl::StatusOr<std::vector<PackLines>> streams =
       ReadPacks(options.packs_path, options.streams);
   verdict.status = streams.status();

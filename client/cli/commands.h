@@ -29,6 +29,7 @@ struct CommandOptions {
   uint64_t streams = 1;       // 1 to kMaxStreams
   ClientOptions client;
   std::string packs_path;  // PACKS; empty: none is written
+  std::string fates_path;  // likewise
   bool json = false;
 };
 

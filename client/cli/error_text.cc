@@ -27,7 +27,11 @@ std::string InOptionNames(absl::string_view text) {
              {"algorithm is ", "--algorithm is "},
              {"window_sequences is ", "--window is "},
              {"max_sequences_per_pack is ", "--max-sequences is "},
-             {"sequence_alignment is ", "--alignment is "}});
+             {"sequence_alignment is ", "--alignment is "},
+             {"max_displacement is ", "--max-displacement is "},
+             {"budget_seconds is ", "--budget is "},
+             {"effort is ", "--effort is "},
+             {"seed is ", "--seed is "}});
 }
 
 std::string OneLine(absl::string_view text) {

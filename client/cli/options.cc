@@ -1,5 +1,9 @@
 #include "client/cli/options.h"
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <limits>
 #include <string>
 
 #include "absl/strings/numbers.h"
@@ -16,12 +20,6 @@ namespace {
 
 constexpr char kPackingGroup[] = "Packing";
 constexpr char kServerGroup[] = "Server";
-constexpr char kHidden[] = "";
-
-// Options of the blueprint that this build does not have. They are known so
-// that they can be refused by name.
-constexpr const char* kNotBuilt[] = {"--seed", "--effort", "--max-displacement",
-                                     "--budget"};
 
 // For options that mean something else when they are left out than when their
 // value is empty.
@@ -29,46 +27,84 @@ std::string CheckNotEmpty(const std::string& text) {
   return text.empty() ? "the value is empty" : "";
 }
 
-// The shortest and the longest --wait-limit.
-constexpr double kMinWaitSeconds = 0.001;
+// The shortest wait, and the longest --wait-limit.
+constexpr double kMinSeconds = 0.001;
 constexpr double kMaxWaitSeconds = 1e9;
 
 // An option whose value is a whole number from `min` to `max`, in decimal
 // digits: CLI11's own conversion would take 010 for 8.
 template <typename Integer>
-CLI::Option* AddInteger(CLI::App* app, const char* name, Integer* value,
-                        Integer min, Integer max,
-                        const std::string& description) {
+CLI::Option* AddInteger(CLI::App* app, const char* name,
+                        std::function<void(Integer)> set, Integer min,
+                        Integer max, const std::string& description) {
   return app
       ->add_option_function<std::string>(
           name,
           [=](const std::string& text) {
-            if (!absl::SimpleAtoi(text, value) || *value < min ||
-                *value > max) {
+            Integer value;
+            if (!absl::SimpleAtoi(text, &value) || value < min || value > max) {
               throw CLI::ValidationError(
                   name,
                   absl::StrCat(Quoted(text), " is not a whole number from ",
                                min, " to ", max));
             }
+            set(value);
           },
           description)
       ->type_name("N");
 }
 
-// An option of the blueprint of which this build has one value, the default.
-void AddOnlyError(CLI::App* app, const char* name,
-                  const std::string& description) {
+template <typename Integer>
+CLI::Option* AddInteger(CLI::App* app, const char* name, Integer* value,
+                        Integer min, Integer max,
+                        const std::string& description) {
+  return AddInteger<Integer>(
+      app, name, [value](Integer given) { *value = given; }, min, max,
+      description);
+}
+
+// An option whose value is a number of seconds.
+void AddSeconds(CLI::App* app, const char* name, double min, double max,
+                const std::string& description, const char* group,
+                std::function<void(double)> set) {
   app->add_option_function<std::string>(
          name,
-         [name](const std::string& text) {
-           if (text != "error") {
+         [=](const std::string& text) {
+           double seconds = 0;
+           // Written so that it does not hold for nan.
+           if (!absl::SimpleAtod(text, &seconds) ||
+               !(seconds >= min && seconds <= max)) {
              throw CLI::ValidationError(
-                 name,
-                 absl::StrCat(Quoted(text), ": this build has only \"error\""));
+                 name, absl::StrFormat("%s is not a number from %.3f to %.0f",
+                                       Quoted(text), min, max));
            }
+           set(seconds);
          },
          description)
-      ->type_name("error")
+      ->type_name("SECONDS")
+      ->group(group);
+}
+
+// An option whose value is one of `names`, which are those of the values of
+// `Choice` in their order.
+template <typename Choice, size_t kChoices>
+void AddChoice(CLI::App* app, const char* name, Choice* value,
+               const char* const (&names)[kChoices],
+               const std::string& description) {
+  app->add_option_function<std::string>(
+         name,
+         [name, value, &names](const std::string& text) {
+           const auto it = std::find(std::begin(names), std::end(names), text);
+           if (it == std::end(names)) {
+             throw CLI::ValidationError(
+                 name, absl::StrCat(Quoted(text), " is not one of ",
+                                    absl::StrJoin(names, ", ")));
+           }
+           *value = static_cast<Choice>(it - std::begin(names));
+         },
+         absl::StrCat(description, ":\n", absl::StrJoin(names, ", "),
+                      "\n(default ", names[static_cast<int>(*value)], ")"))
+      ->type_name("NAME")
       ->group(kPackingGroup);
 }
 
@@ -96,12 +132,12 @@ void AddSpec(CLI::App* app, CommandOptions* options) {
                       " (default ", spec->algorithm, ")"))
       ->type_name("NAME")
       ->group(kPackingGroup);
-  AddInteger(app, "--window", &spec->window_sequences, int64_t{1},
-             kMaxWindowSequences,
-             absl::StrCat("Sequences looked at together (default ",
-                          spec->window_sequences,
-                          ");\n"
-                          "a server may allow less than plan does"))
+  AddInteger(
+      app, "--window", &spec->window_sequences, int64_t{1}, kMaxWindowSequences,
+      absl::StrCat("Sequences looked at together, by the rules for streams\n"
+                   "(default ",
+                   spec->window_sequences,
+                   "); a server may allow less than\nplan does"))
       ->group(kPackingGroup)
       ->each([options](const std::string&) { options->window_given = true; });
   AddInteger(app, "--max-sequences", &spec->max_sequences_per_pack, int64_t{0},
@@ -113,18 +149,26 @@ void AddSpec(CLI::App* app, CommandOptions* options) {
              "Round each sequence up to a multiple of N tokens, at\n"
              "most the capacity (default 1)")
       ->group(kPackingGroup);
-  AddOnlyError(app, "--overlong",
-               "A sequence over the capacity is an error, the default\n"
-               "and all that this build has");
-  AddOnlyError(app, "--empty", "A sequence of no tokens: likewise");
-  for (const char* name : kNotBuilt) {
-    app->add_option_function<std::string>(
-           name,
-           [name](const std::string&) {
-             throw CLI::ValidationError(name, "this build does not have it");
-           })
-        ->group(kHidden);
-  }
+  AddChoice(app, "--overlong", &spec->overlong, kOverlongNames,
+            "What to do with a sequence over the capacity");
+  AddChoice(app, "--empty", &spec->empty, kEmptyNames,
+            "What to do with a sequence of no tokens");
+  AddInteger<uint64_t>(
+      app, "--seed", [spec](uint64_t seed) { spec->seed = seed; }, 0,
+      std::numeric_limits<uint64_t>::max(),
+      "Release the packs of each window in the pseudo-random\n"
+      "order of this seed")
+      ->group(kPackingGroup);
+  AddChoice(app, "--effort", &spec->effort, kEffortNames,
+            "How hard sliding tries");
+  AddInteger(app, "--max-displacement", &spec->max_displacement, int64_t{1},
+             kMaxDisplacementSequences,
+             "With sliding, no sequence waits for more than N later\n"
+             "ones (default 4 windows)")
+      ->group(kPackingGroup);
+  AddSeconds(app, "--budget", kMinSeconds, kMaxBudgetSeconds,
+             "How long best may search (default 1)", kPackingGroup,
+             [spec](double seconds) { spec->budget_seconds = seconds; });
 }
 
 void AddStreams(CLI::App* app, CommandOptions* options) {
@@ -145,6 +189,11 @@ void AddOutput(CLI::App* app, CommandOptions* options) {
                   "output, which then has no report")
       ->check(&CheckNotEmpty)
       ->type_name("FILE");
+  app->add_option("--fates", options->fates_path,
+                  "Write here, as JSON Lines, what became of each sequence\n"
+                  "that is not in a pack whole")
+      ->check(&CheckNotEmpty)
+      ->type_name("FILE");
   AddJson(app, options);
 }
 
@@ -155,25 +204,13 @@ void AddServer(CLI::App* app, CommandOptions* options) {
       ->required()
       ->check(&CheckNotEmpty)
       ->group(kServerGroup);
-  app->add_option_function<std::string>(
-         "--wait-limit",
-         [options](const std::string& text) {
-           double seconds = 0;
-           // Written so that it does not hold for nan.
-           if (!absl::SimpleAtod(text, &seconds) ||
-               !(seconds >= kMinWaitSeconds && seconds <= kMaxWaitSeconds)) {
-             throw CLI::ValidationError(
-                 "--wait-limit",
-                 absl::StrFormat("%s is not a number from %.3f to %.0f",
-                                 Quoted(text), kMinWaitSeconds,
-                                 kMaxWaitSeconds));
-           }
-           options->client.wait_limit = absl::Seconds(seconds);
-         },
-         absl::StrCat("Give up when one answer takes longer (default ",
-                      absl::ToInt64Seconds(options->client.wait_limit), ")"))
-      ->type_name("SECONDS")
-      ->group(kServerGroup);
+  AddSeconds(
+      app, "--wait-limit", kMinSeconds, kMaxWaitSeconds,
+      absl::StrCat("Give up when one answer takes longer (default ",
+                   absl::ToInt64Seconds(options->client.wait_limit), ")"),
+      kServerGroup, [options](double seconds) {
+        options->client.wait_limit = absl::Seconds(seconds);
+      });
 }
 
 void AddBatch(CLI::App* app, CommandOptions* options) {

@@ -1,6 +1,5 @@
 #include "client/cli/packs_file.h"
 
-#include <charconv>
 #include <cstddef>
 #include <limits>
 #include <string>
@@ -14,73 +13,77 @@
 #include "client/cli/error_text.h"
 #include "client/cli/line_reader.h"
 #include "client/cli/output_file.h"
+#include "client/cli/text_writer.h"
 #include "nlohmann/json.hpp"
+#include "packhouse/policy.h"
 
 namespace packhouse {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr uint64_t kMaxLength = std::numeric_limits<uint32_t>::max();
-constexpr size_t kMaxNumberBytes = 20;  // of 2^64 - 1
 
-// Gathers text into large writes. The first error stays: it is returned by
-// Finish, and nothing is written after it.
-class Writer {
- public:
-  explicit Writer(OutputFile file) : file_(std::move(file)) {
-    buffer_.reserve(kBufferBytes);
-  }
-
-  void Text(absl::string_view text) {
-    if (buffer_.size() + text.size() > kBufferBytes) WriteOut();
-    buffer_.append(text.data(), text.size());
-  }
-
-  void Number(uint64_t number) {
-    char digits[kMaxNumberBytes];
-    const std::to_chars_result end =
-        std::to_chars(digits, digits + sizeof digits, number);
-    Text({digits, static_cast<size_t>(end.ptr - digits)});
-  }
-
-  // `range` separated by commas, `number` of each.
-  template <typename Range, typename Function>
-  void Numbers(const Range& range, const Function& number) {
-    absl::string_view separator = "";
-    for (const auto& item : range) {
-      Text(separator);
-      Number(number(item));
+// Each length as often as it is there, separated by commas. A pack can hold
+// more than memory would: what is written is never in one piece.
+void WriteRuns(absl::Span<const LengthCount> runs, TextWriter* writer) {
+  absl::string_view separator = "";
+  for (const LengthCount& run : runs) {
+    for (uint64_t i = 0; i < run.count && writer->ok(); ++i) {
+      writer->Text(separator);
+      writer->Number(run.length);
       separator = ",";
     }
   }
+}
 
-  // Each length as often as it is there, separated by commas. A pack can hold
-  // more than memory would: what is written is never in one piece.
-  void Runs(absl::Span<const LengthCount> runs) {
-    absl::string_view separator = "";
-    for (const LengthCount& run : runs) {
-      for (uint64_t i = 0; i < run.count && status_.ok(); ++i) {
-        Text(separator);
-        Number(run.length);
-        separator = ",";
-      }
+// Writes one pack of a stream.
+class PackWriter {
+ public:
+  PackWriter(const PackSpec& spec, absl::Span<const uint32_t> lengths,
+             const Packs& packs, TextWriter* writer)
+      : spec_(spec), lengths_(lengths), packs_(packs), writer_(*writer) {}
+
+  // Up to where further keys may follow.
+  void Write(size_t pack) {
+    begin_ = packs_.offsets[pack];
+    end_ = packs_.offsets[pack + 1];
+    Column("{\"ordinals\":[", [&](uint64_t i) { return packs_.ordinals[i]; });
+    Column(",\"lengths\":[", [&](uint64_t i) { return Tokens(i); });
+    if (HasParts()) {
+      Column(",\"source_offsets\":[",
+             [&](uint64_t i) { return packs_.source_offset(i); });
     }
   }
 
-  absl::Status Finish() {
-    WriteOut();
-    return status_.ok() ? file_.Commit() : status_;
-  }
-
  private:
-  void WriteOut() {
-    if (status_.ok()) status_ = file_.Write(buffer_);
-    buffer_.clear();
+  uint32_t Tokens(uint64_t entry) const {
+    return UnitTokens(spec_, lengths_[packs_.ordinals[entry]],
+                      packs_.source_offset(entry));
   }
 
-  OutputFile file_;
-  std::string buffer_;
-  absl::Status status_;
+  // True if a sequence of the pack is not whole.
+  bool HasParts() const {
+    for (uint64_t i = begin_; i < end_; ++i) {
+      if (Tokens(i) != lengths_[packs_.ordinals[i]]) return true;
+    }
+    return false;
+  }
+
+  template <typename Function>
+  void Column(absl::string_view head, const Function& number) {
+    writer_.Text(head);
+    for (uint64_t i = begin_; i < end_; ++i) {
+      if (i > begin_) writer_.Text(",");
+      writer_.Number(number(i));
+    }
+    writer_.Text("]");
+  }
+
+  const PackSpec& spec_;
+  const absl::Span<const uint32_t> lengths_;
+  const Packs& packs_;
+  TextWriter& writer_;
+  uint64_t begin_ = 0;  // entries of the pack
+  uint64_t end_ = 0;
 };
 
 // Takes one line of PACKS apart. The events come from nlohmann's parser, so
@@ -90,7 +93,10 @@ class LineParser : public nlohmann::json_sax<nlohmann::json> {
   struct Line {
     std::vector<uint64_t> ordinals;
     std::vector<uint32_t> lengths;
+    std::vector<uint32_t> source_offsets;
     absl::optional<uint64_t> stream;
+
+    bool has_source_offsets = false;
   };
 
   // Empty if `text` was a line of PACKS, and then line() is what it says;
@@ -98,6 +104,7 @@ class LineParser : public nlohmann::json_sax<nlohmann::json> {
   std::string Parse(absl::string_view text) {
     line_.ordinals.clear();
     line_.lengths.clear();
+    line_.source_offsets.clear();
     line_.stream.reset();
     error_.clear();
     depth_ = 0;
@@ -107,6 +114,7 @@ class LineParser : public nlohmann::json_sax<nlohmann::json> {
         (keys_ & kRequiredKeys) != kRequiredKeys) {
       error_ = "\"ordinals\" and \"lengths\" are needed";
     }
+    line_.has_source_offsets = (keys_ & kSourceOffsets) != 0;
     return error_;
   }
 
@@ -126,7 +134,7 @@ class LineParser : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool start_array(size_t) override {
-    const bool expected = depth_ == 1 && (key_ & kRequiredKeys);
+    const bool expected = depth_ == 1 && (key_ & kColumns);
     ++depth_;
     return expected || Fail("an array where none belongs");
   }
@@ -139,8 +147,9 @@ class LineParser : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == 2 && key_ == kOrdinals) {
       line_.ordinals.push_back(number);
     } else if (depth_ == 2 && key_ == kLengths) {
-      if (number > kMaxLength) return Fail(TooLongText(number));
-      line_.lengths.push_back(static_cast<uint32_t>(number));
+      return Push(number, &line_.lengths);
+    } else if (depth_ == 2 && key_ == kSourceOffsets) {
+      return Push(number, &line_.source_offsets);
     } else if (depth_ == 1 && key_ == kStream) {
       line_.stream = number;
     } else {
@@ -174,21 +183,20 @@ class LineParser : public nlohmann::json_sax<nlohmann::json> {
     kOrdinals = 1,
     kLengths = 2,
     kStream = 4,
-    kRequiredKeys = kOrdinals | kLengths
+    kSourceOffsets = 8,
+    kRequiredKeys = kOrdinals | kLengths,
+    kColumns = kRequiredKeys | kSourceOffsets
   };
 
   static Key KeyOf(absl::string_view name) {
     if (name == "ordinals") return kOrdinals;
     if (name == "lengths") return kLengths;
+    if (name == "source_offsets") return kSourceOffsets;
     if (name == "stream") return kStream;
     return kNone;
   }
 
   static std::string UnknownKeyText(absl::string_view name) {
-    if (name == "source_offsets") {
-      return "\"source_offsets\": this build has no split or truncated "
-             "sequences";
-    }
     if (name == "count") {
       return "\"count\": the packs of a histogram name no sequences that could "
              "be verified";
@@ -196,9 +204,13 @@ class LineParser : public nlohmann::json_sax<nlohmann::json> {
     return absl::StrCat("unknown key ", Quoted(name));
   }
 
-  static std::string TooLongText(uint64_t length) {
-    return absl::StrCat("length ", length, " is over the limit of ",
-                        kMaxLength);
+  bool Push(uint64_t number, std::vector<uint32_t>* column) {
+    if (number > kMaxLength) {
+      return Fail(absl::StrCat(key_ == kLengths ? "length " : "source offset ",
+                               number, " is over the limit of ", kMaxLength));
+    }
+    column->push_back(static_cast<uint32_t>(number));
+    return true;
   }
 
   bool Fail(std::string error) {
@@ -237,6 +249,10 @@ absl::Status CheckContent(const LineReader& lines, const LineParser::Line& line,
   } else if (line.ordinals.size() != line.lengths.size()) {
     violation = absl::StrCat("holds ", line.ordinals.size(), " ordinals and ",
                              line.lengths.size(), " lengths");
+  } else if (line.has_source_offsets &&
+             line.ordinals.size() != line.source_offsets.size()) {
+    violation = absl::StrCat("holds ", line.ordinals.size(), " ordinals and ",
+                             line.source_offsets.size(), " source offsets");
   }
   if (violation.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(lines.LineError(violation).message());
@@ -244,21 +260,16 @@ absl::Status CheckContent(const LineReader& lines, const LineParser::Line& line,
 
 }  // namespace
 
-absl::Status WritePacks(const std::string& path,
+absl::Status WritePacks(const std::string& path, const PackSpec& spec,
                         absl::Span<const std::vector<uint32_t>> lists,
                         absl::Span<const Packs> packs) {
   absl::StatusOr<OutputFile> file = OutputFile::Open(path);
   if (!file.ok()) return file.status();
-  Writer writer(*std::move(file));
+  TextWriter writer(*std::move(file));
   for (size_t stream = 0; stream < packs.size(); ++stream) {
-    const std::vector<uint32_t>& lengths = lists[stream];
+    PackWriter pack_writer(spec, lists[stream], packs[stream], &writer);
     for (size_t i = 0; i < packs[stream].size(); ++i) {
-      const absl::Span<const uint64_t> pack = packs[stream][i];
-      writer.Text("{\"ordinals\":[");
-      writer.Numbers(pack, [](uint64_t ordinal) { return ordinal; });
-      writer.Text("],\"lengths\":[");
-      writer.Numbers(pack, [&](uint64_t ordinal) { return lengths[ordinal]; });
-      writer.Text("]");
+      pack_writer.Write(i);
       if (packs.size() > 1) {
         writer.Text(",\"stream\":");
         writer.Number(stream);
@@ -273,10 +284,10 @@ absl::Status WriteHistogramPacks(const std::string& path,
                                  const HistogramPlan& plan) {
   absl::StatusOr<OutputFile> file = OutputFile::Open(path);
   if (!file.ok()) return file.status();
-  Writer writer(*std::move(file));
+  TextWriter writer(*std::move(file));
   for (const HistogramPlan::Group& group : plan.groups) {
     writer.Text("{\"lengths\":[");
-    writer.Runs(group.lengths);
+    WriteRuns(group.lengths, &writer);
     writer.Text("],\"count\":");
     writer.Number(group.count);
     writer.Text("}\n");
@@ -306,6 +317,14 @@ absl::StatusOr<std::vector<PackLines>> ReadPacks(const std::string& path,
     packs.ordinals.insert(packs.ordinals.end(), line.ordinals.begin(),
                           line.ordinals.end());
     packs.offsets.push_back(packs.ordinals.size());
+    if (line.has_source_offsets || !packs.source_offsets.empty()) {
+      // Lines before the first that has some begin at 0, like any without.
+      packs.source_offsets.resize(packs.ordinals.size() - line.ordinals.size());
+      packs.source_offsets.insert(packs.source_offsets.end(),
+                                  line.source_offsets.begin(),
+                                  line.source_offsets.end());
+      packs.source_offsets.resize(packs.ordinals.size());
+    }
     stream.lengths.insert(stream.lengths.end(), line.lengths.begin(),
                           line.lengths.end());
     stream.line_numbers.push_back(lines.line_number());

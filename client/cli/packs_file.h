@@ -4,6 +4,11 @@
 //   {"ordinals":[0,2],"lengths":[200,312],"stream":1}   of several streams
 //   {"lengths":[312,200],"count":7}                     of a histogram
 //
+// `lengths` are packed tokens. A pack with a sequence that is not whole has, in
+// front of "stream", where in its sequence each begins:
+//
+//   {"ordinals":[4,5],"lengths":[88,400],"source_offsets":[512,0]}
+//
 // No spaces, keys in this order, lines sorted by stream, then pack: equal plans
 // are equal bytes.
 
@@ -25,7 +30,7 @@ namespace packhouse {
 // The lists and the packs of some streams; stream k has lists[k] and packs[k].
 // The key "stream" is written where there are several. See OutputFile for what
 // may be at `path`, and for what happens on an error.
-absl::Status WritePacks(const std::string& path,
+absl::Status WritePacks(const std::string& path, const PackSpec& spec,
                         absl::Span<const std::vector<uint32_t>> lists,
                         absl::Span<const Packs> packs);
 

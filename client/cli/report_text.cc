@@ -27,8 +27,14 @@ std::string Percent(absl::optional<double> ratio) {
 std::string Heading(const RunReport& run) {
   const PackSpec& spec = run.spec;
   std::string text = absl::StrCat(
-      spec.algorithm, ", packs of ", Grouped(spec.capacity_tokens),
-      " tokens, window of ", Grouped(spec.window_sequences), " sequences");
+      spec.algorithm, ", packs of ", Grouped(spec.capacity_tokens), " tokens, ",
+      IsOnline(spec.algorithm)
+          ? absl::StrCat("window of ", Grouped(spec.window_sequences),
+                         " sequences")
+          : "the whole list at once");
+  if (spec.algorithm == "sliding") {
+    absl::StrAppend(&text, ", ", kEffortNames[static_cast<int>(spec.effort)]);
+  }
   if (spec.sequence_alignment > 1) {
     absl::StrAppend(&text, ", aligned to ", Grouped(spec.sequence_alignment));
   }
@@ -52,9 +58,29 @@ std::string Times(uint64_t slots, const PackReport& packed) {
 
 std::string Rate(const RunReport& run) {
   if (run.seconds <= 0) return "";
-  const double rate = static_cast<double>(run.figures.sequences) / run.seconds;
+  const double rate =
+      static_cast<double>(run.figures.intake.sequences) / run.seconds;
   return absl::StrCat(Grouped(static_cast<uint64_t>(std::llround(rate))),
                       " sequences/s");
+}
+
+// What became of sequences that are not packed whole; nothing if all are.
+std::string FateRows(const IntakeCounts& intake) {
+  std::string text;
+  const auto row = [&](absl::string_view name, uint64_t sequences,
+                       const std::string& remark) {
+    if (sequences > 0) text += Row(name, Grouped(sequences), remark);
+  };
+  row("  empty, dropped", intake.empty_sequences, "");
+  row("  over-long, dropped", intake.dropped_sequences,
+      absl::StrCat(Grouped(intake.dropped_tokens), " tokens lost"));
+  row("  over-long, truncated", intake.truncated_sequences,
+      absl::StrCat(Grouped(intake.truncated_tokens), " tokens lost"));
+  row("  over-long, split", intake.split_sequences,
+      absl::StrCat("into ",
+                   Grouped(intake.split_sequences + intake.extra_pieces),
+                   " pieces"));
+  return text;
 }
 
 }  // namespace
@@ -62,13 +88,14 @@ std::string Rate(const RunReport& run) {
 std::string ReportTable(const RunReport& run) {
   const PackReport& figures = run.figures;
   std::string text = absl::StrCat(Heading(run), "\n\n");
-  text += Row("sequences", Grouped(figures.sequences));
-  text += Row("tokens", Grouped(figures.tokens));
+  text += Row("sequences", Grouped(figures.intake.sequences));
+  text += Row("tokens", Grouped(figures.intake.tokens));
+  text += FateRows(figures.intake);
   text += Row("packs", Grouped(figures.packs),
               absl::StrCat("no packing needs fewer than ",
                            Grouped(figures.lower_bound_packs)));
   text += Row("efficiency", Percent(figures.efficiency()),
-              "tokens / (packs x capacity)");
+              "packed tokens / (packs x capacity)");
   text += Row("empty slots at pack ends", Grouped(figures.waste_tail_tokens));
   text +=
       Row("empty slots of alignment", Grouped(figures.waste_alignment_tokens));
@@ -92,8 +119,8 @@ std::string ReportTable(const RunReport& run) {
 std::string ReportJson(const RunReport& run) {
   const PackReport& figures = run.figures;
   nlohmann::ordered_json json;
-  json["sequences"] = figures.sequences;
-  json["tokens"] = figures.tokens;
+  json["sequences"] = figures.intake.sequences;
+  json["tokens"] = figures.intake.tokens;
   json["packs"] = figures.packs;
   json["capacity"] = figures.capacity_tokens;
   json["efficiency"] = nullptr;
@@ -101,11 +128,11 @@ std::string ReportJson(const RunReport& run) {
   json["lower_bound_packs"] = figures.lower_bound_packs;
   json["waste_tokens"]["tail"] = figures.waste_tail_tokens;
   json["waste_tokens"]["alignment"] = figures.waste_alignment_tokens;
-  // An over-long or empty sequence is an error, so none was cut or left out.
-  json["truncated_tokens"] = 0;
-  json["dropped_tokens"] = 0;
-  json["dropped_sequences"] = 0;
-  json["empty_sequences"] = 0;
+  const IntakeCounts& intake = figures.intake;
+  json["truncated_tokens"] = intake.truncated_tokens;
+  json["dropped_tokens"] = intake.dropped_tokens;
+  json["dropped_sequences"] = intake.dropped_sequences;
+  json["empty_sequences"] = intake.empty_sequences;
   json["max_displacement"] = nullptr;
   if (run.ordered) json["max_displacement"] = figures.max_displacement;
   json["seconds"] = run.seconds;
@@ -113,6 +140,19 @@ std::string ReportJson(const RunReport& run) {
   json["window"] = run.spec.window_sequences;
   json["max_sequences"] = run.spec.max_sequences_per_pack;
   json["alignment"] = run.spec.sequence_alignment;
+  json["overlong"] = kOverlongNames[static_cast<int>(run.spec.overlong)];
+  json["empty"] = kEmptyNames[static_cast<int>(run.spec.empty)];
+  json["seed"] = nullptr;
+  if (run.spec.seed.has_value()) json["seed"] = *run.spec.seed;
+  json["effort"] = nullptr;
+  if (run.spec.algorithm == "sliding") {
+    json["effort"] = kEffortNames[static_cast<int>(run.spec.effort)];
+  }
+  json["units"] = intake.units;
+  json["packed_tokens"] = intake.packed_tokens;
+  json["truncated_sequences"] = intake.truncated_sequences;
+  json["split_sequences"] = intake.split_sequences;
+  json["extra_pieces"] = intake.extra_pieces;
   json["streams"] = run.streams;
   json["one_per_row_slots"] = figures.one_per_row_slots;
   json["pad_to_longest_slots"] = nullptr;

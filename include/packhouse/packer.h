@@ -17,23 +17,33 @@
 #ifndef PACKHOUSE_PACKER_H_
 #define PACKHOUSE_PACKER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "packhouse/packs.h"
 #include "packhouse/spec.h"
 
 namespace packhouse {
 
-class Rule;  // packing/rule.h
+class Intake;  // packing/intake.h
+class Rule;    // packing/rule.h
 
 class Packer {
  public:
-  // INVALID_ARGUMENT as ValidateSpec says.
+  // INVALID_ARGUMENT as ValidateSpec says, and for a rule that is not online.
   static absl::StatusOr<Packer> Create(const PackSpec& spec);
+
+  // A packer that goes on where the one with this state was: what it appends
+  // from here on is what the other would have. INVALID_ARGUMENT where `state`
+  // is damaged, of another spec or of a version that this build does not know.
+  static absl::StatusOr<Packer> Restore(const PackSpec& spec,
+                                        absl::string_view state);
 
   // With a rule of the caller's, for those inside the library who pack by one
   // that Create does not take. Requires a valid spec.
@@ -58,16 +68,28 @@ class Packer {
 
   const PackSpec& spec() const { return spec_; }
 
-  // Sequences taken so far.
-  uint64_t sequences() const { return sequences_; }
+  // All that later packs depend on, in O(window) bytes: a version, the spec it
+  // is of, what is pending and what the rule has learnt, and a checksum.
+  std::string Save() const;
 
-  // Sequences taken that are not in a pack yet; less than the window.
-  uint64_t pending_sequences() const;
+  // Sequences taken so far, dropped ones too: the ordinal of the next.
+  uint64_t sequences() const;
+
+  // Units (packhouse/policy.h) taken that are not in a pack yet; at most the
+  // window.
+  uint64_t pending_units() const;
+
+  // The ordinal of the oldest of them; sequences() where there is none. No
+  // later pack holds a sequence before it.
+  uint64_t oldest_pending_ordinal() const;
 
  private:
+  // Turns what the rule has appended from entry `first` on into ordinals.
+  void Release(size_t first, Packs* packs);
+
   PackSpec spec_;
+  std::unique_ptr<Intake> intake_;
   std::unique_ptr<Rule> rule_;
-  uint64_t sequences_ = 0;
   bool finished_ = false;
 };
 

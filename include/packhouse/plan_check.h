@@ -14,14 +14,18 @@
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "packhouse/packs.h"
+#include "packhouse/policy.h"
 #include "packhouse/spec.h"
 
 namespace packhouse {
 
 // OK if `packs` is a legal answer for `lengths` (ordinal i has lengths[i]):
-// every sequence is in exactly one pack, no pack is empty, over capacity or
-// over max_sequences_per_pack, and ordinals ascend inside each pack. Which rule
-// was followed, and in which order packs were released, is not judged.
+// every sequence is in exactly one pack, or what the policies of the spec make
+// of it is (each piece in one, a dropped sequence in none); no pack is empty,
+// over capacity or over max_sequences_per_pack; ordinals, and the source
+// offsets of pieces, ascend inside each pack; and where the rule is `sliding`,
+// no displacement is over its bound. Which rule was followed, and in which
+// order packs were released, is not judged otherwise.
 //
 // INVALID_ARGUMENT where spec or lengths are not valid themselves;
 // FAILED_PRECONDITION where a check does not hold, naming the first violations
@@ -29,19 +33,19 @@ namespace packhouse {
 absl::Status Verify(absl::Span<const uint32_t> lengths, const PackSpec& spec,
                     const Packs& packs);
 
-// No packing of `lengths` under `spec` uses fewer packs than this. The largest
-// of ceil(footprints / capacity), Martello and Toth's L2 (Knapsack Problems,
-// 1990, section 8.3), Burdet and Johnson's dual-feasible functions (as in
-// Clautiaux et al., 2010) and ceil(sequences / max_sequences_per_pack). O(n)
-// and some milliseconds. INVALID_ARGUMENT where spec or lengths are not valid.
+// No packing of `lengths`, after the policies of `spec`, uses fewer packs than
+// this. The largest of ceil(footprints / capacity), Martello and Toth's L2
+// (Knapsack Problems, 1990, section 8.3), Burdet and Johnson's dual-feasible
+// functions (as in Clautiaux et al., 2010) and ceil(sequences /
+// max_sequences_per_pack). O(n) and some milliseconds. INVALID_ARGUMENT where
+// spec or lengths are not valid.
 absl::StatusOr<uint64_t> LowerBoundPacks(absl::Span<const uint32_t> lengths,
                                          const PackSpec& spec);
 
 // The figures of a list of packs. Reports of several streams add up with
 // Merge.
 struct PackReport {
-  uint64_t sequences = 0;
-  uint64_t tokens = 0;  // of all sequences
+  IntakeCounts intake;
   uint64_t packs = 0;
   uint64_t capacity_tokens = 0;    // of one pack
   uint64_t lower_bound_packs = 0;  // no packing needs fewer
@@ -51,18 +55,18 @@ struct PackReport {
   uint64_t waste_tail_tokens = 0;
   uint64_t waste_alignment_tokens = 0;
 
-  // The largest displacement: how many sequences that came later were placed
-  // in earlier packs.
+  // The largest displacement: how many units of sequences that came later were
+  // placed in earlier packs.
   uint64_t max_displacement = 0;
 
-  // Slots that padding would have used: one sequence a row of `capacity`
-  // tokens; and 8 consecutive sequences a batch, each padded to its longest.
+  // Slots that padding would have used: one unit a row of `capacity` tokens;
+  // and 8 consecutive units a batch, each padded to its longest.
   uint64_t one_per_row_slots = 0;
   uint64_t pad_to_longest_slots = 0;
 
   uint64_t slots() const { return packs * capacity_tokens; }
 
-  // tokens / slots(); absent without packs.
+  // Packed tokens / slots(); absent without packs.
   absl::optional<double> efficiency() const;
 
   void Merge(const PackReport& other);

@@ -31,6 +31,9 @@ inline constexpr int64_t kMaxSequencesPerPack = (int64_t{1} << 31) - 1;
 inline constexpr int64_t kMaxDisplacementSequences = (int64_t{1} << 33) - 4;
 inline constexpr double kMaxBudgetSeconds = 86400;
 
+// Pieces that one sequence may be split into.
+inline constexpr int64_t kMaxPieces = int64_t{1} << 16;
+
 // What becomes of a sequence whose footprint is larger than the capacity. The
 // longest piece that fits is the largest multiple of the alignment within the
 // capacity (LongestPiece).
@@ -50,6 +53,12 @@ enum class Empty {
 
 // How hard `sliding` tries.
 enum class Effort { kFast, kBalanced, kThorough };
+
+// What users call these values, in their order.
+inline constexpr const char* kOverlongNames[] = {"error", "drop", "truncate",
+                                                 "truncate_head", "split"};
+inline constexpr const char* kEmptyNames[] = {"error", "drop"};
+inline constexpr const char* kEffortNames[] = {"fast", "balanced", "thorough"};
 
 // Fields are signed and wide so that a value out of range arrives at
 // ValidateSpec as the user wrote it, and is named in the error.
@@ -116,6 +125,9 @@ uint64_t Footprint(const PackSpec& spec, uint64_t length);
 // The longest sequence that fits a pack: the largest multiple of the alignment
 // within the capacity. Requires a valid spec.
 uint32_t LongestPiece(const PackSpec& spec);
+
+// The longest sequence that `overlong` does not refuse. Requires a valid spec.
+uint32_t LongestAccepted(const PackSpec& spec);
 
 // OK, or INVALID_ARGUMENT that names the first few sequences that the policies
 // of the spec refuse (ordinal, length, limit) and how many there are; the text

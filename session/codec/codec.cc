@@ -64,6 +64,7 @@ void EncodeEvent(const Refused& refused, v1::PackResponse* message) {
 void EncodeEvent(const Ended& ended, v1::PackResponse* message) {
   message->mutable_ended()->set_sequences(ended.sequences);
   message->mutable_ended()->set_packs(ended.packs);
+  message->mutable_ended()->set_units(ended.units);
 }
 
 Opened DecodeEvent(const v1::Opened& message) {
@@ -86,6 +87,19 @@ absl::Status DecodeEvent(const v1::Refused& message, Refused* refused) {
   refused->status =
       absl::Status(static_cast<absl::StatusCode>(code), message.message());
   return absl::OkStatus();
+}
+
+// The enums of the contract have 0 for "unspecified", which leaves a field at
+// its default, and then the values of ours in the same order. A value that this
+// build does not know arrives at ValidateSpec as one.
+template <typename Message, typename Ours>
+Message EncodeChoice(Ours ours) {
+  return static_cast<Message>(static_cast<int>(ours) + 1);
+}
+template <typename Message, typename Ours>
+void DecodeChoice(Message message, Ours* ours) {
+  const int value = static_cast<int>(message);
+  if (value != 0) *ours = static_cast<Ours>(value - 1);
 }
 
 // The alternative T of `event`, with the memory it had if it was one before.
@@ -111,6 +125,13 @@ void Encode(const PackSpec& spec, v1::Spec* message) {
   message->set_window_sequences(spec.window_sequences);
   message->set_max_sequences_per_pack(spec.max_sequences_per_pack);
   message->set_sequence_alignment(spec.sequence_alignment);
+  message->set_overlong(EncodeChoice<v1::Overlong>(spec.overlong));
+  message->set_empty(EncodeChoice<v1::Empty>(spec.empty));
+  message->clear_seed();
+  if (spec.seed.has_value()) message->set_seed(*spec.seed);
+  message->set_effort(EncodeChoice<v1::Effort>(spec.effort));
+  message->set_max_displacement(spec.max_displacement);
+  message->set_budget_seconds(spec.budget_seconds);
 }
 
 PackSpec Decode(const v1::Spec& message) {
@@ -124,6 +145,12 @@ PackSpec Decode(const v1::Spec& message) {
   if (message.has_sequence_alignment()) {
     spec.sequence_alignment = message.sequence_alignment();
   }
+  DecodeChoice(message.overlong(), &spec.overlong);
+  DecodeChoice(message.empty(), &spec.empty);
+  if (message.has_seed()) spec.seed = message.seed();
+  DecodeChoice(message.effort(), &spec.effort);
+  spec.max_displacement = message.max_displacement();
+  spec.budget_seconds = message.budget_seconds();
   return spec;
 }
 
@@ -182,8 +209,8 @@ absl::Status Decode(const v1::PackResponse& message, Response* response) {
       return DecodeEvent(message.refused(),
                          Alternative<Refused>(&response->event));
     case v1::PackResponse::kEnded:
-      response->event =
-          Ended{message.ended().sequences(), message.ended().packs()};
+      response->event = Ended{message.ended().sequences(),
+                              message.ended().packs(), message.ended().units()};
       return absl::OkStatus();
     case v1::PackResponse::EVENT_NOT_SET:
       break;
@@ -206,6 +233,10 @@ void Encode(const PackList& list, v1::PackList* message) {
   for (size_t i = 0; i < packs.ordinals.size(); ++i) {
     ordinals[i] = static_cast<uint32_t>(packs.ordinals[i] - base);
   }
+  uint32_t* source_offsets =
+      Resize(message->mutable_source_offsets(), packs.source_offsets.size());
+  std::copy(packs.source_offsets.begin(), packs.source_offsets.end(),
+            source_offsets);
   message->set_first_number(list.first_number);
   message->set_base_ordinal(base);
 }
@@ -216,13 +247,19 @@ absl::Status Decode(const v1::PackList& message, PackList* list) {
   const uint64_t sum = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
   if (sum != static_cast<uint64_t>(ordinals.size())) {
     return absl::InternalError(absl::StrCat("a list of packs has sizes for ",
-                                            sum, " sequences and ",
-                                            ordinals.size(), " ordinals"));
+                                            sum, " units and ", ordinals.size(),
+                                            " ordinals"));
   }
   const auto empty = std::find(sizes.begin(), sizes.end(), 0u);
   if (empty != sizes.end()) {
-    return absl::InternalError(absl::StrCat("pack ", empty - sizes.begin(),
-                                            " of a list has no sequence"));
+    return absl::InternalError(
+        absl::StrCat("pack ", empty - sizes.begin(), " of a list has no unit"));
+  }
+  const RepeatedField<uint32_t>& source_offsets = message.source_offsets();
+  if (!source_offsets.empty() && source_offsets.size() != ordinals.size()) {
+    return absl::InternalError(
+        absl::StrCat("a list of packs has ", source_offsets.size(),
+                     " source offsets and ", ordinals.size(), " ordinals"));
   }
   const uint64_t base = message.base_ordinal();
   const uint64_t base_max = std::numeric_limits<uint64_t>::max() -
@@ -241,6 +278,7 @@ absl::Status Decode(const v1::PackList& message, PackList* list) {
   packs.ordinals.resize(ordinals.size());
   std::transform(ordinals.begin(), ordinals.end(), packs.ordinals.begin(),
                  [base](uint32_t relative) { return base + relative; });
+  packs.source_offsets.assign(source_offsets.begin(), source_offsets.end());
   return absl::OkStatus();
 }
 

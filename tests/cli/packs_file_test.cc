@@ -20,7 +20,13 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr uint32_t kLongest = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t kLongest = kMaxCapacityTokens;
+
+PackSpec Spec() {
+  PackSpec spec;
+  spec.capacity_tokens = kLongest;
+  return spec;
+}
 
 class PacksFileTest : public testing::Test {
  protected:
@@ -36,17 +42,36 @@ class PacksFileTest : public testing::Test {
 
 TEST_F(PacksFileTest, WritesOneStream) {
   const std::vector<std::vector<uint32_t>> lists = {{5, kLongest, 3}};
-  ASSERT_THAT(WritePacks(path_, lists, {MakePacks({{1}, {0, 2}})}), IsOk());
+  ASSERT_THAT(WritePacks(path_, Spec(), lists, {MakePacks({{1}, {0, 2}})}),
+              IsOk());
   EXPECT_EQ(ReadFile(path_),
-            "{\"ordinals\":[1],\"lengths\":[4294967295]}\n"
+            "{\"ordinals\":[1],\"lengths\":[2147483647]}\n"
             "{\"ordinals\":[0,2],\"lengths\":[5,3]}\n");
+}
+
+TEST_F(PacksFileTest, WritesPiecesAndReadsThem) {
+  PackSpec spec = Spec();
+  spec.capacity_tokens = 10;
+  spec.overlong = Overlong::kSplit;
+  Packs packs = MakePacks({{0}, {1, 2}, {0}});
+  packs.source_offsets = {0, 0, 0, 10};
+  ASSERT_THAT(WritePacks(path_, spec, {{{14, 5, 4}}}, {packs}), IsOk());
+  const std::string text =
+      "{\"ordinals\":[0],\"lengths\":[10],\"source_offsets\":[0]}\n"
+      "{\"ordinals\":[1,2],\"lengths\":[5,4]}\n"
+      "{\"ordinals\":[0],\"lengths\":[4],\"source_offsets\":[10]}\n";
+  EXPECT_EQ(ReadFile(path_), text);
+  const absl::StatusOr<std::vector<PackLines>> read = Read(text);
+  ASSERT_THAT(read, IsOk());
+  EXPECT_EQ((*read)[0].packs, packs);
+  EXPECT_THAT((*read)[0].lengths, ElementsAre(10, 5, 4, 4));
 }
 
 TEST_F(PacksFileTest, WritesStreamsInOrder) {
   const std::vector<std::vector<uint32_t>> lists = {{5, 4}, {3}, {}};
   const std::vector<Packs> packs = {MakePacks({{1}, {0}}), MakePacks({{0}}),
                                     Packs()};
-  ASSERT_THAT(WritePacks(path_, lists, packs), IsOk());
+  ASSERT_THAT(WritePacks(path_, Spec(), lists, packs), IsOk());
   EXPECT_EQ(ReadFile(path_),
             "{\"ordinals\":[1],\"lengths\":[4],\"stream\":0}\n"
             "{\"ordinals\":[0],\"lengths\":[5],\"stream\":0}\n"
@@ -89,7 +114,7 @@ TEST_F(PacksFileTest, ReadsWhatItWrote) {
   std::vector<Packs> packs(2);
   for (uint32_t i = 0; i < 200000; ++i) {
     for (size_t k = 0; k < 2; ++k) {
-      lists[k].push_back(i * 2654435761u + static_cast<uint32_t>(k));
+      lists[k].push_back((i * 2654435761u + static_cast<uint32_t>(k)) / 2);
       packs[k].ordinals.push_back(i);
       if (i % (3 + k) == 0) packs[k].offsets.push_back(i + 1);
     }
@@ -97,7 +122,7 @@ TEST_F(PacksFileTest, ReadsWhatItWrote) {
   for (Packs& each : packs) {
     if (each.offsets.back() != 200000) each.offsets.push_back(200000);
   }
-  ASSERT_THAT(WritePacks(path_, lists, packs), IsOk());
+  ASSERT_THAT(WritePacks(path_, Spec(), lists, packs), IsOk());
   absl::StatusOr<std::vector<PackLines>> read = ReadPacks(path_, 2);
   ASSERT_THAT(read, IsOk());
   for (size_t k = 0; k < 2; ++k) {
@@ -111,9 +136,9 @@ TEST_F(PacksFileTest, ReadsWhatItWrote) {
 TEST_F(PacksFileTest, FailedWriteLeavesTheOlderFile) {
   const std::vector<std::vector<uint32_t>> lists = {{5}};
   const std::vector<Packs> packs = {MakePacks({{0}})};
-  EXPECT_THAT(WritePacks("/dev/full", lists, packs),
+  EXPECT_THAT(WritePacks("/dev/full", Spec(), lists, packs),
               StatusIs(absl::StatusCode::kUnknown, HasSubstr("/dev/full")));
-  EXPECT_THAT(WritePacks(folder_.File("none/packs"), lists, packs),
+  EXPECT_THAT(WritePacks(folder_.File("none/packs"), Spec(), lists, packs),
               StatusIs(absl::StatusCode::kUnknown, HasSubstr("No such file")));
 }
 
@@ -163,8 +188,10 @@ TEST_F(PacksFileTest, BadLineIsNamed) {
       {"{\"ordinals\":[0],\"lengths\":[4294967296]}",
        "4294967296 is over the limit"},
       {"{\"ordinals\":[0],\"lengths\":[5],\"x\":1}", "unknown key \"x\""},
-      {"{\"ordinals\":[0],\"lengths\":[5],\"source_offsets\":[0]}",
-       "this build has no split or truncated sequences"},
+      {"{\"ordinals\":[0],\"lengths\":[5],\"source_offsets\":0}",
+       "a number where none belongs"},
+      {"{\"ordinals\":[0],\"lengths\":[5],\"source_offsets\":[4294967296]}",
+       "source offset 4294967296 is over the limit"},
       {"{\"lengths\":[5],\"count\":1}", "packs of a histogram"},
       {"{\"ordinals\":[0],\"lengths\":[5],\"stream\":0}", "--streams"},
       {"{\"ordinals\":[0],\"lengths\":[5],\"stream\":[0]}",
@@ -188,6 +215,10 @@ TEST_F(PacksFileTest, ContradictionIsNoMatterOfFormat) {
   EXPECT_THAT(Read("{\"ordinals\":[0,1],\"lengths\":[5]}\n"),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("line 1: holds 2 ordinals and 1 lengths")));
+  EXPECT_THAT(
+      Read("{\"ordinals\":[0],\"lengths\":[5],\"source_offsets\":[]}\n"),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               HasSubstr("holds 1 ordinals and 0 source offsets")));
   EXPECT_THAT(Read("{\"ordinals\":[0],\"lengths\":[5],\"stream\":2}\n", 2),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("line 1: stream 2 is not one of 0 to 1")));

@@ -22,8 +22,10 @@ using testing::Not;
 RunReport Example() {
   RunReport run;
   run.spec.capacity_tokens = 8;
-  run.figures.sequences = 3;
-  run.figures.tokens = 14;
+  run.figures.intake.sequences = 3;
+  run.figures.intake.tokens = 14;
+  run.figures.intake.units = 3;
+  run.figures.intake.packed_tokens = 14;
   run.figures.packs = 2;
   run.figures.capacity_tokens = 8;
   run.figures.lower_bound_packs = 2;
@@ -56,9 +58,41 @@ TEST(ReportTextTest, JsonIsOneLineWithTheFigures) {
                   {"window", 1024},
                   {"max_sequences", 0},
                   {"alignment", 1},
+                  {"overlong", "error"},
+                  {"empty", "error"},
+                  {"seed", nullptr},
+                  {"effort", nullptr},
+                  {"units", 3},
+                  {"packed_tokens", 14},
+                  {"truncated_sequences", 0},
+                  {"split_sequences", 0},
+                  {"extra_pieces", 0},
                   {"streams", 1},
                   {"one_per_row_slots", 24},
                   {"pad_to_longest_slots", 21}}));
+}
+
+TEST(ReportTextTest, SaysWhatBecameOfOthers) {
+  RunReport run = Example();
+  EXPECT_THAT(ReportTable(run), Not(HasSubstr("dropped")));
+  IntakeCounts& intake = run.figures.intake;
+  intake.dropped_sequences = 1;
+  intake.dropped_tokens = 1234;
+  intake.empty_sequences = 5;
+  intake.split_sequences = 2;
+  intake.extra_pieces = 3;
+  run.spec.seed = 7;
+  const json report = json::parse(ReportJson(run));
+  EXPECT_EQ(report["dropped_sequences"], 1);
+  EXPECT_EQ(report["dropped_tokens"], 1234);
+  EXPECT_EQ(report["empty_sequences"], 5);
+  EXPECT_EQ(report["split_sequences"], 2);
+  EXPECT_EQ(report["extra_pieces"], 3);
+  EXPECT_EQ(report["seed"], 7);
+  const std::string table = ReportTable(run);
+  EXPECT_THAT(table, HasSubstr("1,234 tokens lost"));
+  EXPECT_THAT(table, HasSubstr("into 5 pieces"));
+  EXPECT_THAT(table, Not(HasSubstr("truncated")));
 }
 
 TEST(ReportTextTest, JsonHasNullForWhatIsNotDefined) {
@@ -74,7 +108,7 @@ TEST(ReportTextTest, JsonHasNullForWhatIsNotDefined) {
 
 TEST(ReportTextTest, JsonKeepsLargeNumbers) {
   RunReport run = Example();
-  run.figures.tokens = std::numeric_limits<uint64_t>::max();
+  run.figures.intake.tokens = std::numeric_limits<uint64_t>::max();
   EXPECT_THAT(ReportJson(run), HasSubstr("\"tokens\":18446744073709551615,"));
 }
 

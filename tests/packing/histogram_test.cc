@@ -76,8 +76,8 @@ TEST_P(HistogramOracle, EqualsTheExpandedList) {
     ASSERT_EQ(ContentsOf(*plan), ContentsOf(expected, lengths))
         << "round " << round;
     const PackReport report = *Summarize(lengths, spec, expected);
-    EXPECT_EQ(plan->report.sequences, report.sequences);
-    EXPECT_EQ(plan->report.tokens, report.tokens);
+    EXPECT_EQ(plan->report.intake.sequences, report.intake.sequences);
+    EXPECT_EQ(plan->report.intake.tokens, report.intake.tokens);
     EXPECT_EQ(plan->report.packs, report.packs);
     EXPECT_EQ(plan->report.lower_bound_packs, report.lower_bound_packs);
     EXPECT_EQ(plan->report.waste_tail_tokens, report.waste_tail_tokens);
@@ -119,16 +119,16 @@ TEST(Histogram, PublishedTable) {
   spec.capacity_tokens = 512;
   const HistogramPlan wikipedia = *PlanHistogram(
       ReadHistogram("data/lengths/wikipedia_bert512.hist.csv.gz"), spec);
-  EXPECT_EQ(wikipedia.report.sequences, 16279552u);
-  EXPECT_EQ(wikipedia.report.tokens, 4164796173u);
+  EXPECT_EQ(wikipedia.report.intake.sequences, 16279552u);
+  EXPECT_EQ(wikipedia.report.intake.tokens, 4164796173u);
   EXPECT_EQ(wikipedia.report.packs, 8138483u);
   EXPECT_NEAR(*wikipedia.report.efficiency(), 0.99949, 0.000005);
 
   spec.capacity_tokens = 384;
   const HistogramPlan squad = *PlanHistogram(
       ReadHistogram("data/lengths/squad11_bert384.hist.csv.gz"), spec);
-  EXPECT_EQ(squad.report.sequences, 88641u);
-  EXPECT_EQ(squad.report.tokens, 15249479u);
+  EXPECT_EQ(squad.report.intake.sequences, 88641u);
+  EXPECT_EQ(squad.report.intake.tokens, 15249479u);
   EXPECT_EQ(squad.report.packs, 40631u);
   // The optimum, too: volume says 39,713 and L2 39,775.
   EXPECT_EQ(squad.report.lower_bound_packs, 40195u);
@@ -156,7 +156,7 @@ TEST(Histogram, HugeCountsCostNothing) {
   const uint64_t many = (uint64_t{1} << 59) + 1;
   const HistogramPlan plan = *PlanHistogram({{5, many}}, spec);
   EXPECT_EQ(plan.report.packs, many / 2 + 1);
-  EXPECT_EQ(plan.report.tokens, 5 * many);
+  EXPECT_EQ(plan.report.intake.tokens, 5 * many);
   EXPECT_EQ(plan.groups.size(), 2u);
 }
 

@@ -17,6 +17,14 @@ namespace packhouse {
 
 using Lengths = std::vector<uint32_t>;
 
+// What is packed, in order of arrival.
+struct NaiveUnit {
+  uint64_t ordinal;
+  int64_t source_offset;
+  int64_t tokens;
+};
+std::vector<NaiveUnit> NaiveUnits(const Lengths& lengths, const PackSpec& spec);
+
 // The packs of `lengths`, with a flush before each ordinal in `flushes` (and,
 // as always, one at the end).
 Packs NaivePlan(const Lengths& lengths, const PackSpec& spec,

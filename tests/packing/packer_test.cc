@@ -209,9 +209,13 @@ TEST_P(Random, EqualsOracleHoweverTheInputIsCut) {
     const int64_t capacity = kCapacities[uniform(0, 13)];
     const int64_t alignment =
         uniform(0, 2) > 0 ? 1 : uniform(1, std::min<int64_t>(capacity, 100));
-    const PackSpec spec = Spec(
+    PackSpec spec = Spec(
         uniform(0, 1) ? "spfhp" : "lpfhp", capacity, uniform(1, 400),
         uniform(0, 1) ? 0 : static_cast<int64_t>(uniform(1, 9)), alignment);
+    if (uniform(0, 1)) {
+      spec.overlong = static_cast<Overlong>(uniform(0, 4));
+      spec.empty = static_cast<Empty>(uniform(0, 1));
+    }
     // Lengths around a random scale; sometimes only a few distinct ones.
     const uint64_t longest = spec.capacity_tokens - capacity % alignment;
     const uint64_t scale = uniform(1, longest);
@@ -222,6 +226,11 @@ TEST_P(Random, EqualsOracleHoweverTheInputIsCut) {
           uniform(0, 9) == 0 ? uniform(1, longest) : uniform(1, scale);
       length = static_cast<uint32_t>(
           std::min(longest, (drawn + grain - 1) / grain * grain));
+      if (spec.empty == Empty::kDrop && uniform(0, 9) == 0) length = 0;
+      if (spec.overlong != Overlong::kError && uniform(0, 9) == 0) {
+        length = static_cast<uint32_t>(std::min<uint64_t>(
+            LongestAccepted(spec), longest + uniform(1, 5 * longest)));
+      }
     }
 
     absl::StatusOr<Packer> packer = Packer::Create(spec);
@@ -234,11 +243,18 @@ TEST_P(Random, EqualsOracleHoweverTheInputIsCut) {
           packer->Add(absl::MakeConstSpan(lengths).subspan(at, n), &packs),
           IsOk());
       at += n;
-      ASSERT_EQ(packs.ordinals.size() + packer->pending_sequences(), at);
+      ASSERT_EQ(packer->sequences(), at);
+      const Lengths taken(lengths.begin(), lengths.begin() + at);
+      ASSERT_EQ(packs.ordinals.size() + packer->pending_units(),
+                NaiveUnits(taken, spec).size());
+      if (uniform(0, 3) == 0) {
+        packer = Packer::Restore(spec, packer->Save());
+        ASSERT_THAT(packer, IsOk());
+      }
       if (uniform(0, 3) == 0) {
         flushes.insert(at);
         ASSERT_THAT(packer->Flush(&packs), IsOk());
-        ASSERT_EQ(packer->pending_sequences(), 0u);
+        ASSERT_EQ(packer->pending_units(), 0u);
       }
     }
     ASSERT_THAT(packer->Finish(&packs), IsOk());
@@ -257,10 +273,10 @@ TEST(Packer, ReleasesAWindowAsSoonAsItIsFull) {
   Packs packs;
   ASSERT_THAT(packer.Add({1, 2}, &packs), IsOk());
   EXPECT_TRUE(packs.empty());
-  EXPECT_EQ(packer.pending_sequences(), 2u);
+  EXPECT_EQ(packer.pending_units(), 2u);
   ASSERT_THAT(packer.Add({3, 4}, &packs), IsOk());
   EXPECT_EQ(packs, MakePacks({{0, 1, 2}}));
-  EXPECT_EQ(packer.pending_sequences(), 1u);
+  EXPECT_EQ(packer.pending_units(), 1u);
   EXPECT_EQ(packer.sequences(), 4u);
 }
 
@@ -301,6 +317,118 @@ TEST(Packer, RefusesABadSpec) {
   EXPECT_THAT(Plan({5}, Spec("spfhp", 4)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("ordinal 0 has length 5 > capacity 4")));
+}
+
+// What a state holds is checked by going on from it; here, that it comes back
+// only as it was.
+TEST(PackerState, IsRefusedWhereItIsNotWhatWasSaved) {
+  PackSpec spec = Spec("spfhp", 8, 100);
+  spec.overlong = Overlong::kSplit;
+  Packer packer = *Packer::Create(spec);
+  Packs packs;
+  ASSERT_THAT(packer.Add({3, 20, 4}, &packs), IsOk());
+  const std::string state = packer.Save();
+  ASSERT_THAT(Packer::Restore(spec, state), IsOk());
+
+  const auto refused = [](const char* text) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text));
+  };
+  for (size_t size = 0; size < state.size(); ++size) {
+    EXPECT_THAT(Packer::Restore(spec, state.substr(0, size)),
+                refused(size < 8 ? "is cut off" : "is damaged"));
+  }
+  for (size_t i = 0; i < state.size(); ++i) {
+    std::string damaged = state;
+    damaged[i] ^= 0x10;
+    EXPECT_THAT(Packer::Restore(spec, damaged), refused("is damaged"));
+  }
+  PackSpec other = spec;
+  other.window_sequences = 101;
+  EXPECT_THAT(Packer::Restore(other, state), refused("is of another spec"));
+  other = spec;
+  other.algorithm = "lpfhp";
+  EXPECT_THAT(Packer::Restore(other, state), refused("is of another spec"));
+  other.algorithm = "x";
+  EXPECT_THAT(Packer::Restore(other, state), refused("algorithm is \"x\""));
+}
+
+TEST(PackerState, KnowsThatThePackerWasFinished) {
+  Packer packer = *Packer::Create(Spec("spfhp", 8));
+  Packs packs;
+  ASSERT_THAT(packer.Finish(&packs), IsOk());
+  absl::StatusOr<Packer> restored =
+      Packer::Restore(packer.spec(), packer.Save());
+  ASSERT_THAT(restored, IsOk());
+  EXPECT_THAT(
+      restored->Add({1}, &packs),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("finished")));
+}
+
+TEST(PackerState, IsAsLargeAsWhatIsPending) {
+  PackSpec spec = Spec("lpfhp", 1000, 64);
+  spec.overlong = Overlong::kSplit;
+  spec.empty = Empty::kDrop;
+  Packer packer = *Packer::Create(spec);
+  Packs packs;
+  for (int i = 0; i < 5000; ++i) {
+    ASSERT_THAT(packer.Add({0, 1500, 0, 7}, &packs), IsOk());
+    // A few bytes for each of 64 pending units and the runs between them.
+    ASSERT_LT(packer.Save().size(), 1500u);
+  }
+}
+
+TEST(Packer, OldestPendingOrdinal) {
+  PackSpec spec = Spec("spfhp", 4, 3);
+  spec.overlong = Overlong::kSplit;
+  spec.empty = Empty::kDrop;
+  Packer packer = *Packer::Create(spec);
+  Packs packs;
+  EXPECT_EQ(packer.oldest_pending_ordinal(), 0u);
+  ASSERT_THAT(packer.Add({0, 0}, &packs), IsOk());
+  EXPECT_EQ(packer.oldest_pending_ordinal(), 2u);
+  ASSERT_THAT(packer.Add({1, 0, 17}, &packs), IsOk());
+  // Units: 2, and five pieces of 4; the first three are packed.
+  EXPECT_EQ(packer.pending_units(), 0u);
+  EXPECT_EQ(packs.ordinals.size(), 6u);
+  EXPECT_EQ(packer.oldest_pending_ordinal(), 5u);
+  ASSERT_THAT(packer.Add({5}, &packs), IsOk());
+  EXPECT_EQ(packer.oldest_pending_ordinal(), 5u);
+}
+
+// Whatever the order, what shares a pack is the same, and a seed gives each
+// window its own order.
+TEST(Seed, PermutesThePacksOfEachWindow) {
+  std::mt19937 random(3);
+  const Lengths lengths = RandomLengths(3000, 40, &random);
+  const PackSpec plain = Spec("spfhp", 50, 300);
+  const Packs canonical = MustPlan(lengths, plain);
+  PackSpec spec = plain;
+  std::set<std::vector<uint64_t>> orders;
+  for (uint64_t seed : {0u, 1u, 2u}) {
+    spec.seed = seed;
+    const Packs packs = MustPlan(lengths, spec);
+    ASSERT_THAT(Verify(lengths, spec, packs), IsOk());
+    ASSERT_EQ(packs.size(), canonical.size());
+    // Window by window the same packs.
+    size_t begin = 0;
+    for (uint64_t last = 300; last <= lengths.size(); last += 300) {
+      size_t end = begin;
+      std::multiset<std::vector<uint64_t>> shuffled;
+      std::multiset<std::vector<uint64_t>> ordered;
+      std::vector<uint64_t> order;
+      while (end < packs.size() && canonical[end].front() < last) {
+        shuffled.emplace(packs[end].begin(), packs[end].end());
+        ordered.emplace(canonical[end].begin(), canonical[end].end());
+        order.push_back(packs[end].front() - (last - 300));
+        ++end;
+      }
+      ASSERT_EQ(shuffled, ordered);
+      orders.insert(order);
+      begin = end;
+    }
+  }
+  EXPECT_EQ(orders.size(), 30u);  // three seeds, ten windows
+  EXPECT_EQ(MustPlan(lengths, spec), MustPlan(lengths, spec));
 }
 
 // The longest lengths there are, and the widest window.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -89,8 +90,8 @@ TEST(Summarize, CountsWhatWasWonAndLost) {
   const Lengths lengths = {5, 3, 4, 8};
   const PackReport report =
       *Summarize(lengths, Spec(12, 4), MakePacks({{0, 1}, {2, 3}}));
-  EXPECT_EQ(report.sequences, 4u);
-  EXPECT_EQ(report.tokens, 20u);
+  EXPECT_EQ(report.intake.sequences, 4u);
+  EXPECT_EQ(report.intake.tokens, 20u);
   EXPECT_EQ(report.packs, 2u);
   EXPECT_EQ(report.slots(), 24u);
   EXPECT_EQ(report.lower_bound_packs, 2u);
@@ -122,7 +123,7 @@ TEST(Summarize, SumsBeyond32Bits) {
   const Lengths lengths(9, most);
   const PackReport report =
       *Summarize(lengths, Spec(most), *Plan(lengths, Spec(most)));
-  EXPECT_EQ(report.tokens, uint64_t{9} * most);
+  EXPECT_EQ(report.intake.tokens, uint64_t{9} * most);
   EXPECT_EQ(report.slots(), uint64_t{9} * most);
   EXPECT_EQ(report.pad_to_longest_slots, uint64_t{9} * most);
   EXPECT_EQ(report.waste_tail_tokens, 0u);
@@ -169,8 +170,8 @@ TEST(PackReport, MergeAddsAndTakesTheLargest) {
   PackReport a = *Summarize({5, 3, 8}, Spec(8), MakePacks({{2}, {0, 1}}));
   const PackReport b = *Summarize({5}, Spec(8), MakePacks({{0}}));
   a.Merge(b);
-  EXPECT_EQ(a.sequences, 4u);
-  EXPECT_EQ(a.tokens, 21u);
+  EXPECT_EQ(a.intake.sequences, 4u);
+  EXPECT_EQ(a.intake.tokens, 21u);
   EXPECT_EQ(a.packs, 3u);
   EXPECT_EQ(a.lower_bound_packs, 3u);
   EXPECT_EQ(a.waste_tail_tokens, 3u);
@@ -188,6 +189,152 @@ TEST(Packs, AppendAndClear) {
   packs.Clear();
   EXPECT_TRUE(packs.empty());
   EXPECT_EQ(packs, Packs());
+}
+
+// --- Policies ----------------------------------------------------------------
+
+PackSpec PolicySpec(Overlong overlong, int64_t capacity,
+                    int64_t alignment = 1) {
+  PackSpec spec = Spec(capacity, alignment);
+  spec.overlong = overlong;
+  spec.empty = Empty::kDrop;
+  return spec;
+}
+
+Packs WithOffsets(Packs packs, std::vector<uint32_t> source_offsets) {
+  packs.source_offsets = std::move(source_offsets);
+  return packs;
+}
+
+TEST(VerifyPolicies, Drop) {
+  const PackSpec spec = PolicySpec(Overlong::kDrop, 8);
+  EXPECT_THAT(Verify({3, 12, 0, 4}, spec, MakePacks({{0, 3}})), IsOk());
+  EXPECT_THAT(Verify({12, 0}, spec, Packs()), IsOk());
+  EXPECT_THAT(Verify({3, 12}, spec, MakePacks({{0}, {1}})),
+              Violates("pack 1 has ordinal 1, which must be dropped: its "
+                       "length is 12"));
+  EXPECT_THAT(Verify({3, 0}, spec, MakePacks({{0, 1}})),
+              Violates("ordinal 1, which must be dropped: its length is 0"));
+}
+
+TEST(VerifyPolicies, Truncate) {
+  PackSpec spec = PolicySpec(Overlong::kTruncate, 9, 4);
+  EXPECT_THAT(Verify({12, 3}, spec, MakePacks({{0}, {1}})), IsOk());
+  EXPECT_THAT(Verify({12, 3}, spec, MakePacks({{0, 1}})),
+              Violates("pack 0 has a footprint of 12 tokens"));
+  EXPECT_THAT(
+      Verify({12, 3}, spec, WithOffsets(MakePacks({{0}, {1}}), {4, 0})),
+      Violates("ordinal 0 from token 4, where none of its pieces begins"));
+  spec.overlong = Overlong::kTruncateHead;
+  EXPECT_THAT(Verify({12, 3}, spec, WithOffsets(MakePacks({{0}, {1}}), {4, 0})),
+              IsOk());
+  EXPECT_THAT(Verify({12, 3}, spec, MakePacks({{0}, {1}})),
+              Violates("ordinal 0 from token 0, where none of its pieces"));
+}
+
+TEST(VerifyPolicies, Split) {
+  const PackSpec spec = PolicySpec(Overlong::kSplit, 10);
+  const auto verify = [&](const std::vector<std::vector<uint64_t>>& packs,
+                          std::vector<uint32_t> offsets) {
+    return Verify({25, 5}, spec,
+                  WithOffsets(MakePacks(packs), std::move(offsets)));
+  };
+  EXPECT_THAT(verify({{0}, {0}, {0, 1}}, {0, 10, 20, 0}), IsOk());
+  EXPECT_THAT(verify({{0}, {0, 1}}, {0, 20, 0}),
+              Violates("ordinal 0 from token 10 is in no pack"));
+  EXPECT_THAT(verify({{0}, {0}, {0, 1}}, {0, 0, 20, 0}),
+              Violates("ordinal 0 from token 0, which was placed before"));
+  EXPECT_THAT(verify({{0}, {0}, {0, 1}}, {0, 11, 20, 0}),
+              Violates("ordinal 0 from token 11, where none of its pieces"));
+  EXPECT_THAT(verify({{0}, {0}, {0, 1}}, {0, 10, 30, 0}),
+              Violates("ordinal 0 from token 30, where none of its pieces"));
+  EXPECT_THAT(verify({{0}, {0}, {0}, {1}}, {0, 10, 20, 1}),
+              Violates("ordinal 1 from token 1, where none of its pieces"));
+  EXPECT_THAT(
+      verify({{0, 0}, {0, 1}}, {10, 0, 20, 0}),
+      Violates("ordinal 0 from token 0 behind ordinal 0 from token 10"));
+  EXPECT_THAT(verify({{0}, {0}, {0, 1}}, {0, 10, 20}),
+              Violates("there are 3 source offsets for 4 ordinals"));
+}
+
+// Each kind of damage to a legal plan is found.
+TEST(VerifyPolicies, FindsAnyMisplacedUnit) {
+  std::mt19937 random(11);
+  for (int round = 0; round < 300; ++round) {
+    PackSpec spec =
+        PolicySpec(static_cast<Overlong>(1 + random() % 4), 4 + random() % 20);
+    Lengths lengths(1 + random() % 30);
+    for (uint32_t& length : lengths) length = random() % 60;
+    const Packs packs = *Plan(lengths, spec);
+    ASSERT_THAT(Verify(lengths, spec, packs), IsOk());
+    if (packs.empty()) continue;
+    Packs damaged = packs;
+    damaged.source_offsets.resize(packs.ordinals.size());
+    const size_t at = random() % packs.ordinals.size();
+    if (random() % 2 == 0) {
+      damaged.source_offsets[at] += 1 + random() % 3;
+    } else {
+      damaged.ordinals[at] += 1;
+    }
+    EXPECT_THAT(Verify(lengths, spec, damaged),
+                StatusIs(absl::StatusCode::kFailedPrecondition, testing::_));
+  }
+}
+
+TEST(VerifyPolicies, AgeBoundOfSliding) {
+  PackSpec spec = Spec(10);
+  spec.algorithm = "sliding";
+  spec.max_displacement = 2;
+  const Lengths lengths = {5, 5, 5, 5};
+  EXPECT_THAT(Verify(lengths, spec, MakePacks({{1, 2}, {0, 3}})), IsOk());
+  EXPECT_THAT(
+      Verify(lengths, spec, MakePacks({{1, 2}, {3}, {0}})),
+      Violates("pack 2 comes when ordinal 0 has let 3 later ones pass, the "
+               "limit is 2"));
+  spec.max_displacement = 3;
+  EXPECT_THAT(Verify(lengths, spec, MakePacks({{1, 2}, {3}, {0}})), IsOk());
+}
+
+// Displacement by its definition, pair by pair.
+TEST(Summarize, DisplacementCountsUnitsOfLaterSequences) {
+  std::mt19937 random(12);
+  for (int round = 0; round < 200; ++round) {
+    PackSpec spec =
+        PolicySpec(static_cast<Overlong>(1 + random() % 4), 4 + random() % 20);
+    spec.window_sequences = 1 + random() % 20;
+    spec.seed = random();
+    Lengths lengths(random() % 60);
+    for (uint32_t& length : lengths) length = random() % 70;
+    const Packs packs = *Plan(lengths, spec);
+    uint64_t expected = 0;
+    for (size_t i = 0; i < packs.size(); ++i) {
+      for (const uint64_t ordinal : packs[i]) {
+        uint64_t later = 0;
+        for (uint64_t at = 0; at < packs.offsets[i]; ++at) {
+          if (packs.ordinals[at] > ordinal) ++later;
+        }
+        expected = std::max(expected, later);
+      }
+    }
+    const absl::StatusOr<PackReport> report = Summarize(lengths, spec, packs);
+    ASSERT_THAT(report, IsOk());
+    ASSERT_EQ(report->max_displacement, expected) << round;
+    // Padding takes what is packed, eight units at a time.
+    uint64_t padded = 0;
+    const std::vector<NaiveUnit> units = NaiveUnits(lengths, spec);
+    for (size_t begin = 0; begin < units.size(); begin += 8) {
+      const size_t end = std::min(units.size(), begin + 8);
+      int64_t longest = 0;
+      for (size_t i = begin; i < end; ++i) {
+        longest = std::max(longest, units[i].tokens);
+      }
+      padded += longest * (end - begin);
+    }
+    EXPECT_EQ(report->pad_to_longest_slots, padded);
+    EXPECT_EQ(report->waste_tail_tokens + report->waste_alignment_tokens +
+                  report->intake.packed_tokens,
+              report->slots());
+  }
 }
 
 }  // namespace

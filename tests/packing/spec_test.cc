@@ -1,5 +1,7 @@
 #include "packhouse/spec.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -67,6 +69,36 @@ TEST(ValidateSpec, AlignmentIsHeldAgainstTheCapacity) {
                        Not(HasSubstr("sequence_alignment"))));
 }
 
+TEST(ValidateSpec, AFieldOfOneRuleIsRefusedWithAnother) {
+  PackSpec spec = Valid();
+  spec.effort = Effort::kFast;
+  spec.max_displacement = 5;
+  spec.budget_seconds = 2;
+  EXPECT_THAT(ValidateSpec(spec),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("effort is of sliding only"),
+                             HasSubstr("max_displacement is of sliding only"),
+                             HasSubstr("budget_seconds is of best only"),
+                             HasSubstr("algorithm is \"spfhp\""))));
+}
+
+TEST(ValidateSpec, NewFieldsHaveRanges) {
+  PackSpec spec = Valid();
+  spec.overlong = static_cast<Overlong>(5);
+  spec.empty = static_cast<Empty>(-1);
+  spec.effort = static_cast<Effort>(3);
+  spec.max_displacement = -1;
+  spec.budget_seconds = std::nan("");
+  EXPECT_THAT(ValidateSpec(spec),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("overlong is number 5, the known ones "
+                                       "are error, drop, truncate"),
+                             HasSubstr("empty is number -1"),
+                             HasSubstr("effort is number 3"),
+                             HasSubstr("max_displacement is -1"),
+                             HasSubstr("budget_seconds is nan"))));
+}
+
 TEST(ValidateSpec, ALongNameMakesAShortError) {
   PackSpec spec = Valid();
   spec.algorithm = std::string(100000, 'x');
@@ -74,8 +106,13 @@ TEST(ValidateSpec, ALongNameMakesAShortError) {
                                            HasSubstr("100000 bytes")));
 }
 
-TEST(AlgorithmNames, AreListedInOrder) {
-  EXPECT_THAT(AlgorithmNames(), ElementsAre("spfhp", "lpfhp"));
+TEST(AlgorithmNames, TheOnlineOnesComeFirst) {
+  const std::vector<std::string> names = AlgorithmNames();
+  EXPECT_TRUE(std::is_partitioned(
+      names.begin(), names.end(),
+      [](const std::string& name) { return IsOnline(name); }));
+  EXPECT_EQ(names.front(), PackSpec().algorithm);
+  EXPECT_FALSE(IsOnline("no such rule"));
 }
 
 TEST(Footprint, RoundsUp) {

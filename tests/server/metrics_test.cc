@@ -82,9 +82,9 @@ void ExpectScrape(const Metrics& metrics, const Expected& expected) {
             expected.alignment);
   EXPECT_EQ(samples["packhouse_batches_total"], expected.batches);
   EXPECT_EQ(samples["packhouse_refused_batches_total"], expected.refused);
-  EXPECT_EQ(samples["packhouse_pending_sequences"], expected.pending);
-  EXPECT_EQ(samples["packhouse_packed_sequences_total"], expected.packed);
-  EXPECT_EQ(samples["packhouse_abandoned_sequences_total"], expected.abandoned);
+  EXPECT_EQ(samples["packhouse_pending_units"], expected.pending);
+  EXPECT_EQ(samples["packhouse_packed_units_total"], expected.packed);
+  EXPECT_EQ(samples["packhouse_abandoned_units_total"], expected.abandoned);
   EXPECT_EQ(samples["packhouse_abandoned_tokens_total"],
             expected.abandoned_tokens);
 }
@@ -111,7 +111,7 @@ TEST(StreamMeter, ExactAfterEveryRequest) {
     auto receive = [&](const Request& request) {
       std::vector<Response> responses;
       ASSERT_THAT(session.Receive(request, &responses), IsOk());
-      meter.Update(request, session);
+      meter.Update(session);
       for (const Response& response : responses) {
         if (const auto* list = std::get_if<PackList>(&response.event)) {
           expected.AddPacks(list->packs, lengths, spec);
@@ -167,10 +167,10 @@ TEST(StreamMeter, ExactAfterEveryRequest) {
   EXPECT_EQ(samples["packhouse_streams_started_total"], 60);
   EXPECT_EQ(samples["packhouse_streams_ended_total{code=\"OK\"}"], 45);
   EXPECT_EQ(samples["packhouse_streams_ended_total{code=\"CANCELLED\"}"], 15);
-  EXPECT_GT(samples["packhouse_abandoned_sequences_total"], 0);
+  EXPECT_GT(samples["packhouse_abandoned_units_total"], 0);
   EXPECT_EQ(samples["packhouse_sequences_total"],
-            samples["packhouse_packed_sequences_total"] +
-                samples["packhouse_abandoned_sequences_total"]);
+            samples["packhouse_packed_units_total"] +
+                samples["packhouse_abandoned_units_total"]);
   EXPECT_EQ(samples["packhouse_tokens_total"],
             samples["packhouse_slot_tokens_total"] -
                 samples["packhouse_waste_tokens_total{cause=\"tail\"}"] -

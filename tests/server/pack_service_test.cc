@@ -300,7 +300,7 @@ TEST_F(PackServiceTest, CancelledStreamsLeaveNothing) {
   }
   ExpectMetric("packhouse_streams_ended_total{code=\"CANCELLED\"} 100");
   ExpectMetric("packhouse_streams 0");
-  ExpectMetric("packhouse_pending_sequences 0");
+  ExpectMetric("packhouse_pending_units 0");
 }
 
 // Of a stream that is cancelled, what was packed and what was not is told.
@@ -312,14 +312,14 @@ TEST_F(PackServiceTest, AbandonedSequencesAreCounted) {
   do {
     ASSERT_TRUE(call.Read(&response));
   } while (!std::holds_alternative<PackList>(response.event));
-  ExpectMetric("packhouse_pending_sequences 2");
+  ExpectMetric("packhouse_pending_units 2");
   call.Cancel();
   EXPECT_THAT(call.Finish(),
               StatusIs(absl::StatusCode::kCancelled, testing::_));
-  ExpectMetric("packhouse_abandoned_sequences_total 2");
+  ExpectMetric("packhouse_abandoned_units_total 2");
   ExpectMetric("packhouse_abandoned_tokens_total 5");
-  ExpectMetric("packhouse_pending_sequences 0");
-  ExpectMetric("packhouse_packed_sequences_total 4");
+  ExpectMetric("packhouse_pending_units 0");
+  ExpectMetric("packhouse_packed_units_total 4");
   ExpectMetric("packhouse_sequences_total 6");
 }
 

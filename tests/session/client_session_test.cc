@@ -231,7 +231,7 @@ TEST(ClientSessionTest, IsSettledWhenEverythingIsAnswered) {
   EXPECT_THAT(client.Receive(CreditOf(5)), IsOk());
   EXPECT_FALSE(client.settled());  // `ended` is to come
   EXPECT_FALSE(client.ended());
-  EXPECT_THAT(client.Receive({Ended{4, 1}, absl::nullopt}), IsOk());
+  EXPECT_THAT(client.Receive({Ended{4, 1, 4}, absl::nullopt}), IsOk());
   EXPECT_TRUE(client.settled());
   EXPECT_TRUE(client.ended());
 }
@@ -257,7 +257,7 @@ TEST(ClientSessionTest, NothingThatTheServerSaysIsBelieved) {
   };
   constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
   const Response opened = OpenedWith(2, kPlenty);
-  const Response ended = {Ended{5, 1}, absl::nullopt};
+  const Response ended = {Ended{5, 1, 5}, absl::nullopt};
   const auto refused = [](uint64_t number, absl::Status status) {
     return Response{Refused{number, std::move(status)}, absl::nullopt};
   };
@@ -328,7 +328,7 @@ TEST(ClientSessionTest, TheFirstResponseMustOpenTheStream) {
       {CreditOf(0), "first response"},
       {PacksFrom(1, {{0}}), "first response"},
       {{Refused{1, absl::InternalError("x")}, absl::nullopt}, "first response"},
-      {{Ended{0, 0}, absl::nullopt}, "first response"},
+      {{Ended{0, 0, 0}, absl::nullopt}, "first response"},
       {{Opened{kProtocolVersion, 1, 2}, absl::nullopt}, "no credit"},
       {{Opened{kProtocolVersion, 1, 0}, kPlenty}, "no sequence"},
       {{Opened{0, 1, 2}, kPlenty}, "version 0"},
@@ -354,18 +354,20 @@ TEST(ClientSessionTest, TheTotalsOfEndedMustAgree) {
     std::vector<Response> responses;
     std::string part;  // none: it is right
   };
-  const auto ended = [](uint64_t sequences, uint64_t packs) {
-    return Response{Ended{sequences, packs}, absl::nullopt};
+  const auto ended = [](uint64_t sequences, uint64_t packs,
+                        uint64_t units = 3) {
+    return Response{Ended{sequences, packs, units}, absl::nullopt};
   };
   const Response all = PacksFrom(1, {{0, 2}, {1}});
   const std::vector<Row> rows = {
       {{all, ended(3, 2)}, ""},
-      {{all, ended(2, 2)}, "counts 2 sequences, 3 came in packs and 3"},
+      {{all, ended(2, 2)}, "counts 2 sequences and 3 units, 3 units came"},
       {{all, ended(4, 2)}, "counts 4 sequences"},
+      {{all, ended(3, 2, 2)}, "3 sequences and 2 units, 3 units came"},
       {{all, ended(3, 1)}, "counts 1 packs, 2 came"},
       {{all, ended(3, 3)}, "counts 3 packs, 2 came"},
-      {{PacksFrom(1, {{0, 2}}), ended(3, 1)}, "2 came in packs and 3"},
-      {{ended(0, 0)}, "0 came in packs and 3"},
+      {{PacksFrom(1, {{0, 2}}), ended(3, 1)}, "2 units came in packs"},
+      {{ended(0, 0)}, "0 units came in packs"},
       {{all, ended(3, 2), CreditOf(2)}, "after `ended`"},
       {{all, ended(3, 2), ended(3, 2)}, "after `ended`"},
   };

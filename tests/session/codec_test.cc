@@ -52,6 +52,12 @@ PackSpec FullSpec() {
   spec.window_sequences = 77;
   spec.max_sequences_per_pack = 5;
   spec.sequence_alignment = 16;
+  spec.overlong = Overlong::kTruncateHead;
+  spec.empty = Empty::kDrop;
+  spec.seed = 0;  // which is a seed
+  spec.effort = Effort::kThorough;
+  spec.max_displacement = kMaxDisplacementSequences;
+  spec.budget_seconds = 0.25;
   return spec;
 }
 
@@ -63,7 +69,17 @@ PackSpec WrongSpec() {
   spec.window_sequences = 0;
   spec.max_sequences_per_pack = std::numeric_limits<int64_t>::min();
   spec.sequence_alignment = 0;
+  spec.overlong = static_cast<Overlong>(99);
+  spec.empty = static_cast<Empty>(99);
+  spec.effort = static_cast<Effort>(99);
+  spec.max_displacement = -1;
+  spec.budget_seconds = -1;
   return spec;
+}
+
+Packs WithOffsets(Packs packs, std::vector<uint32_t> source_offsets) {
+  packs.source_offsets = std::move(source_offsets);
+  return packs;
 }
 
 std::vector<Request> Requests() {
@@ -88,9 +104,11 @@ std::vector<Response> Responses() {
       {PackList{9, MakePacks({{7, 9}, {5, 6, 8}, {3}})}, credit},
       // Far into a stream, and as far apart as ordinals can be.
       {PackList{kMax64, MakePacks({{kMax64 - kMax32, kMax64}})}, credit},
+      {PackList{1, WithOffsets(MakePacks({{4, 4}, {4}}), {0, 7, kMax32})},
+       credit},
       {PackList{1, Packs()}, absl::nullopt},
-      {Ended{5, 2}, credit},
-      {Ended{0, 0}, Credit{}},
+      {Ended{5, 2, 9}, credit},
+      {Ended{0, 0, 0}, Credit{}},
       {std::monostate(), credit},
   };
   for (int code = 1; code <= 16; ++code) {
@@ -194,14 +212,14 @@ TEST(CodecTest, MalformedPackListsAreRefused) {
     std::string part;
   };
   const std::vector<Row> rows = {
-      {{1}, {}, 0, "sizes for 1 sequences and 0 ordinals"},
-      {{}, {1, 2}, 0, "sizes for 0 sequences and 2 ordinals"},
-      {{2, 1}, {1, 2}, 0, "sizes for 3 sequences and 2 ordinals"},
-      {{2, 1}, {1, 2, 3, 4}, 0, "sizes for 3 sequences and 4 ordinals"},
-      {{kMax32, 3}, {1, 2}, 0, "sizes for 4294967298 sequences"},
-      {{kMax32, kMax32}, {1}, 0, "sizes for 8589934590 sequences"},
-      {{1, 0, 1}, {1, 2}, 0, "pack 1 of a list has no sequence"},
-      {{0}, {}, 0, "pack 0 of a list has no sequence"},
+      {{1}, {}, 0, "sizes for 1 units and 0 ordinals"},
+      {{}, {1, 2}, 0, "sizes for 0 units and 2 ordinals"},
+      {{2, 1}, {1, 2}, 0, "sizes for 3 units and 2 ordinals"},
+      {{2, 1}, {1, 2, 3, 4}, 0, "sizes for 3 units and 4 ordinals"},
+      {{kMax32, 3}, {1, 2}, 0, "sizes for 4294967298 units"},
+      {{kMax32, kMax32}, {1}, 0, "sizes for 8589934590 units"},
+      {{1, 0, 1}, {1, 2}, 0, "pack 1 of a list has no unit"},
+      {{0}, {}, 0, "pack 0 of a list has no unit"},
       {{1}, {0}, kMax64, "base_ordinal 18446744073709551615"},
       {{1}, {0}, kMax64 - kMax32 + 1, "base_ordinal"},
   };
@@ -221,6 +239,17 @@ TEST(CodecTest, MalformedPackListsAreRefused) {
     EXPECT_THAT(Decode(*list, &decoded),
                 StatusIs(absl::StatusCode::kInternal, Mentions({row.part})));
   }
+}
+
+TEST(CodecTest, SourceOffsetsStandBesideOrdinals) {
+  v1::PackList message;
+  Encode(PackList{1, MakePacks({{0, 1}})}, &message);
+  EXPECT_TRUE(message.source_offsets().empty());
+  message.add_source_offsets(3);
+  PackList decoded;
+  EXPECT_THAT(Decode(message, &decoded),
+              StatusIs(absl::StatusCode::kInternal,
+                       Mentions({"1 source offsets and 2 ordinals"})));
 }
 
 TEST(CodecTest, RefusalsNeedAnErrorCode) {
@@ -253,9 +282,13 @@ TEST(CodecTest, TheLargestMessagesAreUnderTheLimit) {
 
   // One pack of the largest window there may be.
   v1::PackResponse one;
-  Encode({PackList{kMax64, MakePacks({apart(3 << 20, kFar)})},
-          Credit{kMax64, kMax64, kMax64}},
-         &one);
+  Encode(
+      {PackList{kMax64,
+                WithOffsets(
+                    MakePacks({apart(kMaxStreamWindowSequences, kFar)}),
+                    std::vector<uint32_t>(kMaxStreamWindowSequences, kMax32))},
+       Credit{kMax64, kMax64, kMax64}},
+      &one);
   EXPECT_LT(one.ByteSizeLong(), kMaxMessageBytes);
 
   v1::PlanRequest plan;
@@ -263,10 +296,11 @@ TEST(CodecTest, TheLargestMessagesAreUnderTheLimit) {
   plan.mutable_lengths()->Resize(kMaxPlanSequences, kMax32);
   EXPECT_LT(plan.ByteSizeLong(), kMaxMessageBytes);
 
-  // Each sequence in a pack of its own: a size and an ordinal each.
+  // Each in a pack of its own: a size, an ordinal and an offset.
   Packs packs;
   packs.ordinals = apart(kMaxPlanSequences, kFar);
   for (uint64_t i = 1; i <= kMaxPlanSequences; ++i) packs.offsets.push_back(i);
+  packs.source_offsets.assign(kMaxPlanSequences, kMax32);
   v1::PlanResponse answer;
   Encode(PackList{kMax64, packs}, answer.mutable_packs());
   EXPECT_LT(answer.ByteSizeLong(), kMaxMessageBytes);

@@ -209,7 +209,7 @@ TEST(ServerSessionTest, AnswersEveryInputWithPacksAndCredit) {
   EXPECT_EQ(server.credit().received_number, 1u);
   EXPECT_EQ(server.credit().max_number, 11u);
   EXPECT_EQ(server.credit().max_sequences, 102u);
-  EXPECT_EQ(server.session.pending_sequences(), 2u);
+  EXPECT_EQ(server.session.counts().pending_units(), 2u);
 
   // The third closes it, one is over.
   Packs packs = server.MustSend(Batch{2, {5, 7}});
@@ -240,7 +240,7 @@ TEST(ServerSessionTest, AnswersEveryInputWithPacksAndCredit) {
   EXPECT_EQ(server.event<Ended>(1).sequences, 5u);
   EXPECT_EQ(server.event<Ended>(1).packs, 4u);
   EXPECT_EQ(server.credit().received_number, 7u);
-  EXPECT_EQ(server.session.pending_sequences(), 0u);
+  EXPECT_EQ(server.session.counts().pending_units(), 0u);
 }
 
 TEST(ServerSessionTest, AppendsToResponsesThatWait) {
@@ -284,15 +284,15 @@ TEST(ServerSessionTest, ABadBatchIsRefusedWholeAndTheStreamLives) {
   EXPECT_EQ(server.credit().received_number, 2u);
   // Refused sequences count against the credit, and it comes back.
   EXPECT_EQ(server.credit().max_sequences, credit_before + 4);
-  EXPECT_EQ(server.session.pending_sequences(), 1u);
+  EXPECT_EQ(server.session.counts().pending_units(), 1u);
 
   // The next batch gets the ordinals that the refused one did not.
   const Packs packs = server.MustSend(Batch{3, {4, 9}});
   EXPECT_EQ(packs, MakePacks({{0, 1}, {2}}));
   EXPECT_EQ(server.session.counts().batches, 2u);
   EXPECT_EQ(server.session.counts().refused_batches, 1u);
-  EXPECT_EQ(server.session.counts().sequences, 3u);
-  EXPECT_EQ(server.session.counts().tokens, 19u);
+  EXPECT_EQ(server.session.counts().accepted.sequences, 3u);
+  EXPECT_EQ(server.session.counts().accepted.tokens, 19u);
 }
 
 TEST(ServerSessionTest, TheTextOfARefusalIsShort) {
@@ -328,7 +328,7 @@ TEST(ServerSessionTest, ATooLongBatchEndsTheStream) {
                  Mentions({"batch 2", std::to_string(test.allowed + 1),
                            "at most " + std::to_string(test.allowed)})));
     EXPECT_TRUE(server.responses.empty());
-    EXPECT_EQ(server.session.counts().sequences, test.allowed);
+    EXPECT_EQ(server.session.counts().accepted.sequences, test.allowed);
   }
 }
 
@@ -369,10 +369,9 @@ TEST(ServerSessionTest, AWindowThatClosesAtOnceComesInSeveralResponses) {
 
   // Full responses, so as few as there can be, give or take a pack's length.
   const std::vector<size_t> sizes = ResponseSizes(server);
-  EXPECT_GE(sizes.size(), kWindow / kMaxResponseSequences);
-  EXPECT_LE(sizes.size(), kWindow / kMaxResponseSequences + 1);
-  EXPECT_LE(*std::max_element(sizes.begin(), sizes.end()),
-            kMaxResponseSequences);
+  EXPECT_GE(sizes.size(), kWindow / kMaxResponseUnits);
+  EXPECT_LE(sizes.size(), kWindow / kMaxResponseUnits + 1);
+  EXPECT_LE(*std::max_element(sizes.begin(), sizes.end()), kMaxResponseUnits);
   uint64_t next = 1;
   for (size_t i = 0; i < server.responses.size(); ++i) {
     EXPECT_EQ(server.event<PackList>(i).first_number, next);
@@ -384,7 +383,7 @@ TEST(ServerSessionTest, AWindowThatClosesAtOnceComesInSeveralResponses) {
 TEST(ServerSessionTest, APackIsNeverCut) {
   // Two packs of 70000 sequences each, and a small one.
   constexpr uint32_t kPack = 70000;
-  static_assert(kPack > kMaxResponseSequences);
+  static_assert(kPack > kMaxResponseUnits);
   Server server;
   server.MustSend(OpenWith(MakeSpec(kPack, 1 << 20)));
   const std::vector<uint32_t> ones(kPack / 2, 1);
@@ -400,14 +399,14 @@ TEST(ServerSessionTest, APackIsNeverCut) {
 TEST(ServerSessionTest, PacksUpToTheLimitShareAResponse) {
   Server server;
   server.MustSend(OpenWith(MakeSpec(1, 1 << 20)));
-  const std::vector<uint32_t> ones(kMaxResponseSequences, 1);
+  const std::vector<uint32_t> ones(kMaxResponseUnits, 1);
   server.MustSend(Batch{1, ones});
   server.MustSend(Flush{2});
-  EXPECT_THAT(ResponseSizes(server), ElementsAre(kMaxResponseSequences));
+  EXPECT_THAT(ResponseSizes(server), ElementsAre(kMaxResponseUnits));
   server.MustSend(Batch{3, ones});
   server.MustSend(Batch{4, {1}});
   server.MustSend(Flush{5});
-  EXPECT_THAT(ResponseSizes(server), ElementsAre(kMaxResponseSequences, 1));
+  EXPECT_THAT(ResponseSizes(server), ElementsAre(kMaxResponseUnits, 1));
 }
 
 TEST(ServerSessionTest, CountsTokensAndFootprintsExactly) {
@@ -445,9 +444,9 @@ TEST(ServerSessionTest, CountsTokensAndFootprintsExactly) {
     server.MustSend(OpenWith(spec));
     server.MustSend(Batch{1, lengths});
     EXPECT_EQ(server.session.counts().batches, 1u);
-    EXPECT_EQ(server.session.counts().sequences, lengths.size());
-    EXPECT_EQ(server.session.counts().tokens, tokens);
-    EXPECT_EQ(server.session.counts().footprint_tokens, footprints);
+    EXPECT_EQ(server.session.counts().accepted.sequences, lengths.size());
+    EXPECT_EQ(server.session.counts().accepted.tokens, tokens);
+    EXPECT_EQ(server.session.counts().accepted.footprint_tokens, footprints);
   }
 }
 

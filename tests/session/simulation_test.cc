@@ -12,6 +12,7 @@
 
 #include "packhouse/packer.h"
 #include "packhouse/plan_check.h"
+#include "packhouse/policy.h"
 #include "session/client_session.h"
 #include "session/server_session.h"
 #include "tests/session/session_testing.h"
@@ -71,7 +72,20 @@ class Simulation {
       spec.sequence_alignment = static_cast<int64_t>(
           UpTo(static_cast<uint64_t>(spec.capacity_tokens)));
     }
+    if (UpTo(2) == 1) {
+      spec.overlong = static_cast<Overlong>(UpTo(5) - 1);
+      spec.empty = static_cast<Empty>(UpTo(2) - 1);
+    }
+    if (UpTo(4) == 1) spec.seed = UpTo(3);
     return spec;
+  }
+
+  // A length that the policies take: now and then one of their cases.
+  uint32_t RandomLength() {
+    if (spec_.empty == Empty::kDrop && UpTo(10) == 1) return 0;
+    const uint64_t longest = LongestPiece(spec_);
+    const bool overlong = spec_.overlong != Overlong::kError && UpTo(10) == 1;
+    return static_cast<uint32_t>(UpTo(overlong ? 5 * longest : longest));
   }
 
   SessionLimits RandomLimits() {
@@ -101,13 +115,8 @@ class Simulation {
         client_.Push();
         break;
       default: {
-        const int64_t longest = spec_.capacity_tokens /
-                                spec_.sequence_alignment *
-                                spec_.sequence_alignment;
         std::vector<uint32_t> lengths(UpTo(add_max_) - 1);
-        for (uint32_t& length : lengths) {
-          length = static_cast<uint32_t>(UpTo(static_cast<uint64_t>(longest)));
-        }
+        for (uint32_t& length : lengths) length = RandomLength();
         ASSERT_THAT(client_.Add(lengths), IsOk());
         ASSERT_THAT(reference_.Add(lengths, &expected_), IsOk());
         lengths_.insert(lengths_.end(), lengths.begin(), lengths.end());
@@ -180,16 +189,13 @@ class Simulation {
     ASSERT_EQ(taken_, expected_);
     ASSERT_THAT(Verify(lengths_, spec_, taken_), IsOk());
 
-    uint64_t tokens = 0;
-    uint64_t footprints = 0;
-    for (const uint32_t length : lengths_) {
-      tokens += length;
-      footprints += Footprint(spec_, length);
-    }
+    const IntakeCounts came = CountIntake(spec_, lengths_);
     const SessionCounts& counts = server_.counts();
-    ASSERT_EQ(counts.sequences, lengths_.size());
-    ASSERT_EQ(counts.tokens, tokens);
-    ASSERT_EQ(counts.footprint_tokens, footprints);
+    ASSERT_EQ(counts.accepted.sequences, came.sequences);
+    ASSERT_EQ(counts.accepted.tokens, came.tokens);
+    ASSERT_EQ(counts.packed_units, came.units);
+    ASSERT_EQ(counts.packed_tokens, came.packed_tokens);
+    ASSERT_EQ(counts.packed_footprint_tokens, came.footprint_tokens);
     ASSERT_EQ(counts.packs, taken_.size());
     ASSERT_EQ(counts.refused_batches, 0u);
   }

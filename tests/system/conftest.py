@@ -200,7 +200,7 @@ def read_lengths(name):
 
 
 def spec_arguments(capacity, algorithm=None, window=None, max_sequences=None,
-                   alignment=None):
+                   alignment=None, overlong=None, empty=None, seed=None):
     """The options of a spec; None leaves one out."""
     options = {
         "--capacity": capacity,
@@ -208,6 +208,9 @@ def spec_arguments(capacity, algorithm=None, window=None, max_sequences=None,
         "--window": window,
         "--max-sequences": max_sequences,
         "--alignment": alignment,
+        "--overlong": overlong,
+        "--empty": empty,
+        "--seed": seed,
     }
     return [
         str(word) for name, value in options.items() if value is not None

@@ -147,9 +147,13 @@ def test_no_such_file(refused, folder):
     # Options that this build does not have are refused, never ignored.
     (["--capacity", 8, "--colour", "red"], ["unknown option --colour"]),
     (["--cap", 8], ["unknown option --cap"]),
-    (["--capacity", 8, "--overlong", "drop"], ["--overlong"]),
-    (["--capacity", 8, "--seed", 1], ["--seed"]),
-    (["--capacity", 8, "--budget", 1], ["--budget"]),
+    (["--capacity", 8, "--overlong", "cut"], ["--overlong", "cut", "split"]),
+    (["--capacity", 8, "--empty", "keep"], ["--empty", "keep", "drop"]),
+    (["--capacity", 8, "--seed", 2**64], ["--seed", 2**64, 2**64 - 1]),
+    (["--capacity", 8, "--effort", "fast"], ["effort", "sliding", "spfhp"]),
+    (["--capacity", 8, "--max-displacement", 9], ["sliding", "spfhp"]),
+    (["--capacity", 8, "--budget", 1], ["best", "spfhp"]),
+    (["--capacity", 8, "--budget", "nan"], ["--budget", "nan"]),
     (["--capacity", 8, "another"], ["another"]),
 ])
 def test_wrong_options(refused, write_lengths, options, words):

@@ -30,10 +30,10 @@ def assert_adds_up(samples):
     waste = (samples['packhouse_waste_tokens_total{cause="tail"}'] +
              samples['packhouse_waste_tokens_total{cause="alignment"}'])
     assert samples["packhouse_streams"] == 0
-    assert samples["packhouse_pending_sequences"] == 0
+    assert samples["packhouse_pending_units"] == 0
     assert samples["packhouse_sequences_total"] == (
-        samples["packhouse_packed_sequences_total"] +
-        samples["packhouse_abandoned_sequences_total"])
+        samples["packhouse_packed_units_total"] +
+        samples["packhouse_abandoned_units_total"])
     assert samples["packhouse_tokens_total"] == (
         samples["packhouse_slot_tokens_total"] - waste +
         samples["packhouse_abandoned_tokens_total"])
@@ -78,8 +78,8 @@ def test_counters_are_exact(server, write_lengths, spec, streams):
         expected = {
             "packhouse_sequences_total": len(lengths),
             "packhouse_tokens_total": sum(lengths),
-            "packhouse_packed_sequences_total": len(lengths),
-            "packhouse_abandoned_sequences_total": 0,
+            "packhouse_packed_units_total": len(lengths),
+            "packhouse_abandoned_units_total": 0,
             "packhouse_packs_total": packs,
             "packhouse_slot_tokens_total": packs * spec["capacity"],
             'packhouse_waste_tokens_total{cause="tail"}':

@@ -87,7 +87,7 @@ def test_known_answers(plan, lengths, spec, packs):
 @pytest.mark.parametrize("capacity", range(5, 67))
 def test_every_small_capacity(plan, capacity, algorithm):
     lengths = [5, 4, 5, 4, 5, 4]
-    expected = oracle.plan(lengths, capacity, algorithm)
+    expected = oracle.plan(lengths, capacity, algorithm=algorithm)
     packs, _ = plan(lengths, capacity=capacity, algorithm=algorithm)
     assert packs == [[lengths[i] for i in pack] for pack in expected]
 
@@ -252,4 +252,4 @@ def test_real_list(folder, algorithm, capacity):
                        "--packs", packs)
     assert report["efficiency"] > 0.95
     assert packs.read_text() == oracle.packs_text(
-        lengths, oracle.plan(lengths, capacity, algorithm))
+        lengths, oracle.plan(lengths, capacity, algorithm=algorithm))
