@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "packing/decreasing_rule.h"
+#include "packing/depth_aware_rule.h"
 
 namespace packhouse {
 namespace {
@@ -24,6 +25,7 @@ std::unique_ptr<Rule> NewDecreasing(const PackSpec& spec) {
 constexpr NamedRule kRules[] = {
     {"spfhp", NewDecreasing<Prefer::kMostRoom>, Prefer::kMostRoom},
     {"lpfhp", NewDecreasing<Prefer::kLeastRoom>, Prefer::kLeastRoom},
+    {"depth_aware", NewDepthAwareRule, absl::nullopt},
 };
 
 // Null where there is none.
