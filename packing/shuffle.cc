@@ -2,7 +2,6 @@
 
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace packhouse {
 namespace {
@@ -38,18 +37,26 @@ class SplitMix64 {
 
 }  // namespace
 
-void ShufflePacks(uint64_t seed, uint64_t window, size_t first, Packs* packs) {
-  const size_t count = packs->size() - first;
+std::vector<size_t> ShuffledOrder(uint64_t seed, uint64_t window,
+                                  size_t count) {
   std::vector<size_t> order(count);
-  std::iota(order.begin(), order.end(), first);
+  std::iota(order.begin(), order.end(), 0);
   SplitMix64 random(SplitMix64(seed).Next() + window);
   for (size_t i = count; i > 1; --i) {
     std::swap(order[i - 1], order[random.Below(i)]);
   }
+  return order;
+}
+
+void ShufflePacks(uint64_t seed, uint64_t window, size_t first, Packs* packs) {
+  const std::vector<size_t> order =
+      ShuffledOrder(seed, window, packs->size() - first);
   const Packs before = *packs;
   size_t at = before.offsets[first];
-  for (size_t i = 0; i < count; ++i) {
-    for (uint64_t ordinal : before[order[i]]) packs->ordinals[at++] = ordinal;
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (uint64_t ordinal : before[first + order[i]]) {
+      packs->ordinals[at++] = ordinal;
+    }
     packs->offsets[first + i + 1] = at;
   }
 }

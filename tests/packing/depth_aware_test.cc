@@ -171,10 +171,10 @@ size_t Optimum(const Lengths& lengths, int64_t capacity, int64_t k) {
 
 // The example of docs/depth.md.
 TEST(DepthAware, KeepsShortSequencesForLongOnes) {
-  const Lengths lengths = {6, 6, 3, 3, 3, 2, 2, 2, 1};
+  const Lengths lengths = {5, 2, 5, 1, 5, 2, 5, 1};
   EXPECT_EQ(MustPlan(lengths, Lpfhp(Spec(10, 3))).size(), 4u);
   EXPECT_EQ(MustPlan(lengths, Spec(10, 3)),
-            MakePacks({{0, 5, 6}, {1, 7, 8}, {2, 3, 4}}));
+            MakePacks({{0, 1, 5}, {2, 3, 7}, {4, 6}}));
 }
 
 // Where both give as many packs they are those of lpfhp.
