@@ -187,6 +187,16 @@ TEST(DepthAware, IsLpfhpWhereTheLimitIsNotMetOrNothingIsWon) {
   }
 }
 
+// With 5 a pack at most lpfhp fills none by count: the limit does not show, and
+// `level`, which would need a pack less, is not used.
+TEST(DepthAware, IsLpfhpWhereItsPacksAreBelowTheLimit) {
+  const Lengths lengths = {16, 15, 15, 14, 13, 12, 11, 8, 7, 3, 2, 2, 2};
+  EXPECT_EQ(NaiveLevel(lengths, Spec(30, 5)).size(), 4u);
+  EXPECT_EQ(MustPlan(lengths, Spec(30, 5)),
+            MustPlan(lengths, Lpfhp(Spec(30, 5))));
+  EXPECT_EQ(MustPlan(lengths, Spec(30, 5)).size(), 5u);
+}
+
 TEST(DepthAware, LargestCapacityWindowAndLimit) {
   const uint32_t most = 2147483647;
   const Lengths lengths = {most, 1, most - 1, most / 2, most / 2, 1, 1};
