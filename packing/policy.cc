@@ -108,6 +108,17 @@ uint32_t UnitTokens(const PackSpec& spec, uint32_t length,
   return std::min(length - source_offset, LongestPiece(spec));
 }
 
+std::vector<uint32_t> PackedTokens(const PackSpec& spec,
+                                   absl::Span<const uint32_t> lengths,
+                                   const Packs& packs) {
+  std::vector<uint32_t> tokens(packs.ordinals.size());
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] =
+        UnitTokens(spec, lengths[packs.ordinals[i]], packs.source_offset(i));
+  }
+  return tokens;
+}
+
 uint32_t UnitOffset(const PackSpec& spec, uint32_t length, uint32_t index) {
   const uint32_t longest = LongestPiece(spec);
   if (length > longest && spec.overlong == Overlong::kTruncateHead) {

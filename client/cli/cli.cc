@@ -87,6 +87,7 @@ void AddPlan(Program* program) {
       "  packhouse plan lengths.txt --capacity 4096 --packs packs.jsonl");
   AddLengths(app, &program->options, kPlanLengthsText);
   AddOutput(app, &program->options);
+  AddCost(app, &program->options);
   AddSpec(app, &program->options);
 }
 
@@ -100,6 +101,7 @@ void AddStream(Program* program) {
       "      --capacity 4096 --streams 4 --packs packs.jsonl");
   AddLengths(app, &program->options, kLengthsText);
   AddOutput(app, &program->options);
+  AddCost(app, &program->options);
   AddStreams(app, &program->options);
   AddSpec(app, &program->options);
   AddServer(app, &program->options);

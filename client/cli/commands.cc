@@ -1,5 +1,6 @@
 #include "client/cli/commands.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -263,6 +264,26 @@ void PrintReport(const RunReport& report, const CommandOptions& options,
   out << (options.json ? ReportJson(report) : ReportTable(report));
 }
 
+bool HasCost(const CommandOptions& options) {
+  return options.cost.per_token > 0 || options.cost.per_token_squared > 0;
+}
+
+absl::StatusOr<CostSums> SumCosts(const CommandOptions& options,
+                                  absl::Span<const LengthList> lists,
+                                  absl::Span<const Packs> packs) {
+  CostSums sums;
+  for (size_t k = 0; k < lists.size(); ++k) {
+    const absl::StatusOr<std::vector<double>> costs = PackCosts(
+        PackedTokens(options.spec, lists[k], packs[k]), packs[k], options.cost);
+    if (!costs.ok()) return costs.status();
+    for (const double cost : *costs) {
+      sums.total += cost;
+      sums.dearest_pack = std::max(sums.dearest_pack, cost);
+    }
+  }
+  return sums;
+}
+
 // Writes and prints what a run gave.
 absl::Status Deliver(const CommandOptions& options,
                      absl::Span<const LengthList> lists, const PackRun& run,
@@ -284,6 +305,11 @@ absl::Status Deliver(const CommandOptions& options,
   report.streams = options.streams;
   report.figures = *figures;
   report.seconds = run.seconds;
+  if (HasCost(options)) {
+    absl::StatusOr<CostSums> cost = SumCosts(options, lists, run.packs);
+    if (!cost.ok()) return cost.status();
+    report.cost = *cost;
+  }
   PrintReport(report, options, out);
   return absl::OkStatus();
 }
@@ -304,6 +330,9 @@ absl::Status PlanOfHistogram(const CommandOptions& options,
                              std::ostream& out) {
   if (!options.fates_path.empty()) {
     return InputError("--fates", "a histogram names no sequences");
+  }
+  if (HasCost(options)) {
+    return InputError("--cost-per-token", "costs are reported for lists only");
   }
   const Clock::time_point start = Clock::now();
   absl::StatusOr<HistogramPlan> plan = PlanHistogram(histogram, options.spec);
@@ -335,21 +364,19 @@ absl::Status PlanOfHistogram(const CommandOptions& options,
   return absl::OkStatus();
 }
 
-// OK if the lengths that PACKS states are those of the list. Units that the
-// list does not have were found by Verify.
+// OK if the lengths that PACKS states are those of the list. Requires packs
+// that Verify accepts.
 absl::Status CheckStatedLengths(absl::Span<const uint32_t> lengths,
                                 const PackSpec& spec, const PackLines& lines) {
   const Packs& packs = lines.packs;
+  const std::vector<uint32_t> tokens = PackedTokens(spec, lengths, packs);
   for (size_t pack = 0; pack < packs.size(); ++pack) {
     for (uint64_t i = packs.offsets[pack]; i < packs.offsets[pack + 1]; ++i) {
-      const uint64_t ordinal = packs.ordinals[i];
-      const uint32_t tokens =
-          UnitTokens(spec, lengths[ordinal], packs.source_offset(i));
-      if (lines.lengths[i] == tokens) continue;
-      return absl::FailedPreconditionError(
-          absl::StrCat("pack ", pack, " (line ", lines.line_numbers[pack],
-                       ") gives sequence ", ordinal, " length ",
-                       lines.lengths[i], ", but by LENGTHS it has ", tokens));
+      if (lines.lengths[i] == tokens[i]) continue;
+      return absl::FailedPreconditionError(absl::StrCat(
+          "pack ", pack, " (line ", lines.line_numbers[pack],
+          ") gives sequence ", packs.ordinals[i], " length ", lines.lengths[i],
+          ", but by LENGTHS it has ", tokens[i]));
     }
   }
   return absl::OkStatus();

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "packhouse/client.h"
+#include "packhouse/cost.h"
 #include "packhouse/spec.h"
 
 namespace packhouse {
@@ -26,6 +27,7 @@ struct CommandOptions {
   std::string field;         // of JSON Lines; empty for other formats
   PackSpec spec;
   bool window_given = false;  // else spec holds the default
+  CostModel cost;             // no cost is asked for where both are 0
   uint64_t streams = 1;       // 1 to kMaxStreams
   ClientOptions client;
   std::string packs_path;  // PACKS; empty: none is written

@@ -63,26 +63,24 @@ CLI::Option* AddInteger(CLI::App* app, const char* name, Integer* value,
       description);
 }
 
-// An option whose value is a number of seconds.
-void AddSeconds(CLI::App* app, const char* name, double min, double max,
-                const std::string& description, const char* group,
-                std::function<void(double)> set) {
-  app->add_option_function<std::string>(
-         name,
-         [=](const std::string& text) {
-           double seconds = 0;
-           // Written so that it does not hold for nan.
-           if (!absl::SimpleAtod(text, &seconds) ||
-               !(seconds >= min && seconds <= max)) {
-             throw CLI::ValidationError(
-                 name, absl::StrFormat("%s is not a number from %.3f to %.0f",
-                                       Quoted(text), min, max));
-           }
-           set(seconds);
-         },
-         description)
-      ->type_name("SECONDS")
-      ->group(group);
+// An option whose value is a number from `min` to `max`.
+CLI::Option* AddReal(CLI::App* app, const char* name, double min, double max,
+                     const std::string& description,
+                     std::function<void(double)> set) {
+  return app->add_option_function<std::string>(
+      name,
+      [=](const std::string& text) {
+        double value = 0;
+        // Written so that it does not hold for nan.
+        if (!absl::SimpleAtod(text, &value) ||
+            !(value >= min && value <= max)) {
+          throw CLI::ValidationError(
+              name, absl::StrFormat("%s is not a number from %g to %.10g",
+                                    Quoted(text), min, max));
+        }
+        set(value);
+      },
+      description);
 }
 
 // An option whose value is one of `names`, which are those of the values of
@@ -166,9 +164,11 @@ void AddSpec(CLI::App* app, CommandOptions* options) {
              "With sliding, no sequence waits for more than N later\n"
              "ones (default 4 windows)")
       ->group(kPackingGroup);
-  AddSeconds(app, "--budget", kMinSeconds, kMaxBudgetSeconds,
-             "How long best may search (default 1)", kPackingGroup,
-             [spec](double seconds) { spec->budget_seconds = seconds; });
+  AddReal(app, "--budget", kMinSeconds, kMaxBudgetSeconds,
+          "How long best may search (default 1)",
+          [spec](double seconds) { spec->budget_seconds = seconds; })
+      ->type_name("SECONDS")
+      ->group(kPackingGroup);
 }
 
 void AddStreams(CLI::App* app, CommandOptions* options) {
@@ -197,6 +197,20 @@ void AddOutput(CLI::App* app, CommandOptions* options) {
   AddJson(app, options);
 }
 
+void AddCost(CLI::App* app, CommandOptions* options) {
+  const auto add = [&](const char* name, double* coefficient,
+                       const char* text) {
+    AddReal(app, name, 0, kMaxCostCoefficient, text,
+            [coefficient](double value) { *coefficient = value; })
+        ->type_name("X");
+  };
+  add("--cost-per-token", &options->cost.per_token,
+      "Report costs: a sequence of L tokens costs X times L");
+  add("--cost-per-token-squared", &options->cost.per_token_squared,
+      "... and X times L squared; 24576 and 1 fit a model of 7\n"
+      "billion parameters, 0 and 1 attention alone");
+}
+
 void AddServer(CLI::App* app, CommandOptions* options) {
   app->add_option("--target", options->client.target,
                   "Address of packhoused: unix:PATH or HOST:PORT")
@@ -204,13 +218,14 @@ void AddServer(CLI::App* app, CommandOptions* options) {
       ->required()
       ->check(&CheckNotEmpty)
       ->group(kServerGroup);
-  AddSeconds(
-      app, "--wait-limit", kMinSeconds, kMaxWaitSeconds,
-      absl::StrCat("Give up when one answer takes longer (default ",
-                   absl::ToInt64Seconds(options->client.wait_limit), ")"),
-      kServerGroup, [options](double seconds) {
-        options->client.wait_limit = absl::Seconds(seconds);
-      });
+  AddReal(app, "--wait-limit", kMinSeconds, kMaxWaitSeconds,
+          absl::StrCat("Give up when one answer takes longer (default ",
+                       absl::ToInt64Seconds(options->client.wait_limit), ")"),
+          [options](double seconds) {
+            options->client.wait_limit = absl::Seconds(seconds);
+          })
+      ->type_name("SECONDS")
+      ->group(kServerGroup);
 }
 
 void AddBatch(CLI::App* app, CommandOptions* options) {

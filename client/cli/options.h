@@ -28,6 +28,7 @@ void AddSpec(CLI::App* app, CommandOptions* options);
 void AddStreams(CLI::App* app, CommandOptions* options);
 void AddOutput(CLI::App* app, CommandOptions* options);  // AddJson among them
 void AddJson(CLI::App* app, CommandOptions* options);
+void AddCost(CLI::App* app, CommandOptions* options);
 void AddServer(CLI::App* app, CommandOptions* options);
 void AddBatch(CLI::App* app, CommandOptions* options);
 

@@ -83,6 +83,19 @@ std::string FateRows(const IntakeCounts& intake) {
   return text;
 }
 
+std::string CostRows(const RunReport& run) {
+  if (!run.cost.has_value() || run.figures.packs == 0) return "";
+  const double mean = run.cost->total / static_cast<double>(run.figures.packs);
+  const auto number = [](double value) {
+    return absl::StrFormat("%.6g", value);
+  };
+  return Row("cost of all packs", number(run.cost->total)) +
+         Row("cost of the dearest pack", number(run.cost->dearest_pack),
+             mean > 0 ? absl::StrFormat("%.2f times the mean",
+                                        run.cost->dearest_pack / mean)
+                      : "");
+}
+
 }  // namespace
 
 std::string ReportTable(const RunReport& run) {
@@ -103,6 +116,7 @@ std::string ReportTable(const RunReport& run) {
     text += Row("largest displacement", Grouped(figures.max_displacement),
                 "sequences");
   }
+  text += CostRows(run);
   text += Row("seconds", absl::StrFormat("%.6f", run.seconds), Rate(run));
   text += "\nSlots, to compare:\n";
   text += Row("packs", Grouped(figures.slots()));
@@ -153,6 +167,12 @@ std::string ReportJson(const RunReport& run) {
   json["truncated_sequences"] = intake.truncated_sequences;
   json["split_sequences"] = intake.split_sequences;
   json["extra_pieces"] = intake.extra_pieces;
+  json["cost"] = nullptr;
+  if (run.cost.has_value()) {
+    json["cost"] = nlohmann::ordered_json::object();
+    json["cost"]["total"] = run.cost->total;
+    json["cost"]["dearest_pack"] = run.cost->dearest_pack;
+  }
   json["streams"] = run.streams;
   json["one_per_row_slots"] = figures.one_per_row_slots;
   json["pad_to_longest_slots"] = nullptr;

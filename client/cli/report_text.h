@@ -7,10 +7,17 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/types/optional.h"
 #include "packhouse/plan_check.h"
 #include "packhouse/spec.h"
 
 namespace packhouse {
+
+// Sums of what packs cost (packhouse/cost.h).
+struct CostSums {
+  double total = 0;
+  double dearest_pack = 0;
+};
 
 struct RunReport {
   PackSpec spec;
@@ -21,6 +28,8 @@ struct RunReport {
   bool ordered = true;
 
   double seconds = 0;  // of packing only
+
+  absl::optional<CostSums> cost;  // where it was asked for
 };
 
 // Several lines, the last one ended too.

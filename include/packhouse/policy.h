@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "packhouse/packs.h"
 #include "packhouse/spec.h"
 
 namespace packhouse {
@@ -25,6 +26,12 @@ uint32_t UnitCount(const PackSpec& spec, uint32_t length);
 // must be where one begins.
 uint32_t UnitTokens(const PackSpec& spec, uint32_t length,
                     uint32_t source_offset);
+
+// The tokens of each entry of packs.ordinals; ordinal i has lengths[i].
+// Requires packs that Verify accepts.
+std::vector<uint32_t> PackedTokens(const PackSpec& spec,
+                                   absl::Span<const uint32_t> lengths,
+                                   const Packs& packs);
 
 // Where the unit with this index, below UnitCount, begins in its sequence.
 uint32_t UnitOffset(const PackSpec& spec, uint32_t length, uint32_t index);

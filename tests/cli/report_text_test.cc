@@ -67,6 +67,7 @@ TEST(ReportTextTest, JsonIsOneLineWithTheFigures) {
                   {"truncated_sequences", 0},
                   {"split_sequences", 0},
                   {"extra_pieces", 0},
+                  {"cost", nullptr},
                   {"streams", 1},
                   {"one_per_row_slots", 24},
                   {"pad_to_longest_slots", 21}}));

@@ -253,3 +253,22 @@ def test_real_list(folder, algorithm, capacity):
     assert report["efficiency"] > 0.95
     assert packs.read_text() == oracle.packs_text(
         lengths, oracle.plan(lengths, capacity, algorithm=algorithm))
+
+
+def test_costs(write_lengths, folder):
+    """a L + b L^2 for each sequence, added up by pack."""
+    packs = folder / "packs.jsonl"
+    arguments = ["plan", write_lengths([5, 3, 20, 8]), "--capacity", 8,
+                 "--overlong", "truncate", "--packs", packs]
+    report = report_of(*arguments, "--cost-per-token", 0.5,
+                       "--cost-per-token-squared", 2)
+    costs = [sum(0.5 * n + 2 * n * n for n in json.loads(line)["lengths"])
+             for line in packs.open()]
+    assert len(costs) == 3
+    assert report["cost"] == {"total": sum(costs), "dearest_pack": max(costs)}
+    assert report_of(*arguments)["cost"] is None
+    # Squares of the longest lengths do not wrap.
+    long = write_lengths([65536, 65536], "long.txt")
+    report = report_of("plan", long, "--capacity", 131072,
+                       "--cost-per-token-squared", 1)
+    assert report["cost"]["total"] == 8589934592
