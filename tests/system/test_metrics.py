@@ -31,12 +31,18 @@ def assert_adds_up(samples):
              samples['packhouse_waste_tokens_total{cause="alignment"}'])
     assert samples["packhouse_streams"] == 0
     assert samples["packhouse_pending_units"] == 0
-    assert samples["packhouse_sequences_total"] == (
-        samples["packhouse_packed_units_total"] +
-        samples["packhouse_abandoned_units_total"])
+    dropped = (
+        samples['packhouse_dropped_sequences_total{reason="overlong"}'] +
+        samples['packhouse_dropped_sequences_total{reason="empty"}'])
+    assert (samples["packhouse_sequences_total"] +
+            samples["packhouse_extra_pieces_total"]) == (
+                samples["packhouse_packed_units_total"] +
+                samples["packhouse_abandoned_units_total"] + dropped)
     assert samples["packhouse_tokens_total"] == (
         samples["packhouse_slot_tokens_total"] - waste +
-        samples["packhouse_abandoned_tokens_total"])
+        samples["packhouse_abandoned_tokens_total"] +
+        samples["packhouse_truncated_tokens_total"] +
+        samples["packhouse_dropped_tokens_total"])
     ended = sum(value for name, value in samples.items()
                 if name.startswith("packhouse_streams_ended_total"))
     assert samples["packhouse_streams_started_total"] == ended
@@ -93,6 +99,26 @@ def test_counters_are_exact(server, write_lengths, spec, streams):
         assert {name: samples[name] for name in expected} == {
             name: times * value for name, value in expected.items()
         }
+
+
+@pytest.mark.parametrize("overlong, expected", [
+    ("drop", {'packhouse_dropped_sequences_total{reason="overlong"}': 2,
+              "packhouse_dropped_tokens_total": 25 + 31}),
+    ("truncate", {"packhouse_truncated_sequences_total": 2,
+                  "packhouse_truncated_tokens_total": 15 + 21}),
+    ("split", {"packhouse_split_sequences_total": 2,
+               "packhouse_extra_pieces_total": 2 + 3}),
+])
+def test_what_policies_do_is_counted(server, write_lengths, overlong,
+                                     expected):
+    succeed("stream", write_lengths([25, 4, 0, 31, 10]), "--target",
+            server.targets[0], "--capacity", 10, "--overlong", overlong,
+            "--empty", "drop")
+    samples = scrape(server)
+    assert_adds_up(samples)
+    assert samples["packhouse_tokens_total"] == 70
+    assert samples['packhouse_dropped_sequences_total{reason="empty"}'] == 1
+    assert {name: samples[name] for name in expected} == expected
 
 
 def test_counters_beyond_32_bits(server, write_lengths):
