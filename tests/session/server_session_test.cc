@@ -332,6 +332,41 @@ TEST(ServerSessionTest, ATooLongBatchEndsTheStream) {
   }
 }
 
+TEST(ServerSessionTest, ABatchOfTooManyPiecesEndsTheStream) {
+  PackSpec spec = MakeSpec(1, 3);
+  spec.overlong = Overlong::kSplit;
+  Server server;
+  server.MustSend(OpenWith(spec));
+  // The most that a client makes: as many units as sequences but one, and then a
+  // sequence of the most pieces.
+  std::vector<uint32_t> lengths(kMaxBatchSequences - 1, 1);
+  lengths.push_back(kMaxPieces);
+  server.MustSend(Batch{1, lengths});
+  EXPECT_EQ(server.session.counts().accepted.units, kMaxBatchUnits - 1);
+  EXPECT_THAT(server.Send(Batch{2, {65536, 65536, 1}}),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       Mentions({"batch 2", "131073 pieces", "131072"})));
+}
+
+// What waits is known exactly when pieces of one sequence are packed apart.
+TEST(ServerSessionTest, CountsPiecesThatWait) {
+  PackSpec spec = MakeSpec(10, 2);
+  spec.overlong = Overlong::kSplit;
+  Server server;
+  server.MustSend(OpenWith(spec));
+  server.MustSend(Batch{1, {25, 3}});
+  const SessionCounts& counts = server.session.counts();
+  EXPECT_EQ(counts.pending_units(), 0u);
+  server.MustSend(Batch{2, {17, 4}});
+  EXPECT_EQ(counts.pending_units(), 1u);
+  EXPECT_EQ(counts.pending_tokens(), 4u);
+  server.MustSend(Batch{3, {12}});
+  EXPECT_EQ(counts.pending_units(), 1u);
+  EXPECT_EQ(counts.pending_tokens(), 2u);
+  EXPECT_EQ(counts.accepted.tokens, 61u);
+  EXPECT_EQ(counts.packed_tokens, 59u);
+}
+
 // The sequences of each response to the last request that has packs.
 std::vector<size_t> ResponseSizes(const Server& server) {
   std::vector<size_t> sizes;
