@@ -110,11 +110,12 @@ uint32_t UnitTokens(const PackSpec& spec, uint32_t length,
 
 std::vector<uint32_t> PackedTokens(const PackSpec& spec,
                                    absl::Span<const uint32_t> lengths,
-                                   const Packs& packs) {
+                                   uint64_t first_ordinal, const Packs& packs) {
+  const uint32_t longest = LongestPiece(spec);
   std::vector<uint32_t> tokens(packs.ordinals.size());
   for (size_t i = 0; i < tokens.size(); ++i) {
-    tokens[i] =
-        UnitTokens(spec, lengths[packs.ordinals[i]], packs.source_offset(i));
+    const uint32_t length = lengths[packs.ordinals[i] - first_ordinal];
+    tokens[i] = std::min(length - packs.source_offset(i), longest);
   }
   return tokens;
 }

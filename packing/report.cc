@@ -1,6 +1,7 @@
 #include "packing/report.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <unordered_map>
 #include <vector>
@@ -50,30 +51,60 @@ uint64_t LowerBoundOfUnits(absl::Span<const LengthCount> lengths,
   return LowerBound(footprints, units.capacity, units.max_sequences);
 }
 
-// Units in order of arrival, as far as it takes to compute displacements.
+// The tokens of all units, in order of arrival.
+std::vector<uint32_t> UnitsInOrder(absl::Span<const uint32_t> lengths,
+                                   const PackSpec& spec,
+                                   absl::Span<const Fate> fates) {
+  std::vector<uint32_t> units;
+  units.reserve(lengths.size());
+  uint64_t next = 0;
+  for (const Fate& fate : fates) {
+    units.insert(units.end(), lengths.begin() + next,
+                 lengths.begin() + fate.ordinal);
+    for (uint32_t i = 0; i < fate.units; ++i) {
+      const uint32_t offset = UnitOffset(spec, fate.length, i);
+      units.push_back(UnitTokens(spec, fate.length, offset));
+    }
+    next = fate.ordinal + 1;
+  }
+  units.insert(units.end(), lengths.begin() + next, lengths.end());
+  return units;
+}
+
+// Numbers units in order of arrival.
 class Arrivals {
  public:
-  Arrivals(absl::Span<const uint32_t> lengths, const PackSpec& spec) {
-    uint64_t number = 0;
-    first_unit_.reserve(lengths.size());
-    for (const uint32_t length : lengths) {
-      first_unit_.push_back(number);
-      number += UnitCount(spec, length);
+  Arrivals(const PackSpec& spec, absl::Span<const Fate> fates)
+      : longest_(LongestPiece(spec)),
+        splits_(spec.overlong == Overlong::kSplit) {
+    shifts_.push_back({0, 0});
+    for (const Fate& fate : fates) {
+      shifts_.push_back(
+          {fate.ordinal + 1, shifts_.back().shift + fate.units - 1});
     }
-    longest_ = LongestPiece(spec);
-    splits_ = spec.overlong == Overlong::kSplit;
   }
 
-  // The number of a unit, and its place among those of its sequence.
   uint64_t Number(uint64_t ordinal, uint32_t source_offset) const {
-    return first_unit_[ordinal] + Piece(source_offset);
+    const auto behind = std::upper_bound(
+        shifts_.begin(), shifts_.end(), ordinal,
+        [](uint64_t o, const Shift& shift) { return o < shift.ordinal; });
+    return ordinal + std::prev(behind)->shift + Piece(source_offset);
   }
+
+  // The place of a unit among those of its sequence.
   uint32_t Piece(uint32_t source_offset) const {
     return splits_ ? source_offset / longest_ : 0;
   }
 
  private:
-  std::vector<uint64_t> first_unit_;  // by ordinal
+  // From this ordinal on, units are so many numbers further than ordinals. It
+  // wraps around below 0, and back where it is added.
+  struct Shift {
+    uint64_t ordinal;
+    uint64_t shift;
+  };
+
+  std::vector<Shift> shifts_;
   uint32_t longest_;
   bool splits_;
 };
@@ -85,11 +116,13 @@ class Arrivals {
 // ones. For a unit that was not the oldest the same difference only understates
 // its displacement, so the maximum over the first units of all packs is right.
 // Pieces count with their ordinal: later ones of the same sequence do not.
-uint64_t MaxDisplacement(absl::Span<const uint32_t> lengths,
-                         const PackSpec& spec, const Packs& packs) {
-  const Arrivals arrivals(lengths, spec);
-  // Of sequences with a piece behind their first: pieces released so far.
-  std::unordered_map<uint64_t, uint64_t> pieces;
+uint64_t MaxDisplacement(const PackSpec& spec, absl::Span<const Fate> fates,
+                         const Packs& packs) {
+  const Arrivals arrivals(spec, fates);
+  std::unordered_map<uint64_t, uint64_t> pieces;  // of split ones: released
+  for (const Fate& fate : fates) {
+    if (fate.units > 1) pieces[fate.ordinal] = 0;
+  }
   uint64_t largest = 0;
   for (size_t i = 0; i < packs.size(); ++i) {
     const uint64_t released = packs.offsets[i];
@@ -101,49 +134,23 @@ uint64_t MaxDisplacement(absl::Span<const uint32_t> lengths,
           it->second - std::min<uint64_t>(it->second, arrivals.Piece(offset));
     }
     if (released > earlier) largest = std::max(largest, released - earlier);
-    if (spec.overlong != Overlong::kSplit) continue;
+    if (pieces.empty()) continue;
     for (size_t entry = released; entry < packs.offsets[i + 1]; ++entry) {
-      const uint64_t o = packs.ordinals[entry];
-      if (UnitCount(spec, lengths[o]) > 1) ++pieces[o];
+      const auto it = pieces.find(packs.ordinals[entry]);
+      if (it != pieces.end()) ++it->second;
     }
   }
   return largest;
 }
 
-class PaddedBatches {
- public:
-  void Add(uint32_t tokens) {
-    longest_ = std::max(longest_, tokens);
-    if (++units_ == kPaddedBatch) Close();
+uint64_t PadToLongestSlots(absl::Span<const uint32_t> units) {
+  uint64_t slots = 0;
+  for (size_t i = 0; i < units.size(); i += kPaddedBatch) {
+    const absl::Span<const uint32_t> batch = units.subspan(i, kPaddedBatch);
+    slots +=
+        uint64_t{*std::max_element(batch.begin(), batch.end())} * batch.size();
   }
-
-  uint64_t Slots() {
-    Close();
-    return slots_;
-  }
-
- private:
-  void Close() {
-    slots_ += uint64_t{longest_} * units_;
-    longest_ = 0;
-    units_ = 0;
-  }
-
-  uint64_t slots_ = 0;
-  uint32_t longest_ = 0;
-  size_t units_ = 0;
-};
-
-uint64_t PadToLongestSlots(absl::Span<const uint32_t> lengths,
-                           const PackSpec& spec) {
-  PaddedBatches batches;
-  for (const uint32_t length : lengths) {
-    const uint32_t units = UnitCount(spec, length);
-    for (uint32_t i = 0; i < units; ++i) {
-      batches.Add(UnitTokens(spec, length, UnitOffset(spec, length, i)));
-    }
-  }
-  return batches.Slots();
+  return slots;
 }
 
 // `times` times the counts of one sequence.
@@ -224,8 +231,11 @@ absl::StatusOr<PackReport> Summarize(absl::Span<const uint32_t> lengths,
     return status;
   }
   PackReport report = ReportOfCounts(CountLengths(lengths), spec, packs.size());
-  report.max_displacement = MaxDisplacement(lengths, spec, packs);
-  report.pad_to_longest_slots = PadToLongestSlots(lengths, spec);
+  const std::vector<Fate> fates = Fates(spec, lengths, 0);
+  report.max_displacement = MaxDisplacement(spec, fates, packs);
+  report.pad_to_longest_slots =
+      fates.empty() ? PadToLongestSlots(lengths)
+                    : PadToLongestSlots(UnitsInOrder(lengths, spec, fates));
   return report;
 }
 

@@ -189,12 +189,9 @@ absl::Status ServerSession::AcceptInput(uint64_t number) {
 void ServerSession::CountPacks(const Packs& packs) {
   if (packs.empty()) return;
   const PackSpec& spec = packer_->spec();
-  std::vector<uint32_t> tokens(packs.ordinals.size());
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    tokens[i] =
-        UnitTokens(spec, waiting_[packs.ordinals[i]], packs.source_offset(i));
-  }
-  const IntakeCounts packed = CountIntake(spec, tokens);
+  const IntakeCounts packed = CountIntake(
+      spec,
+      PackedTokens(spec, waiting_.lengths(), waiting_.first_ordinal(), packs));
   counts_.packs += packs.size();
   counts_.packed_units += packed.units;
   counts_.packed_tokens += packed.packed_tokens;

@@ -21,10 +21,11 @@ class WaitingLengths {
     lengths_.insert(lengths_.end(), lengths.begin(), lengths.end());
   }
 
-  // The length of a sequence that was appended and not forgotten.
-  uint32_t operator[](uint64_t ordinal) const {
-    return lengths_[ordinal - first_];
-  }
+  // Of all that were appended and not forgotten, and maybe some before.
+  absl::Span<const uint32_t> lengths() const { return lengths_; }
+
+  // The ordinal of lengths()[0].
+  uint64_t first_ordinal() const { return first_; }
 
   // Sequences before `ordinal` will not be asked for. O(1) amortised.
   void Forget(uint64_t ordinal) {
@@ -35,7 +36,7 @@ class WaitingLengths {
   }
 
  private:
-  uint64_t first_ = 0;  // ordinal of lengths_[0]
+  uint64_t first_ = 0;
   std::vector<uint32_t> lengths_;
 };
 

@@ -273,8 +273,9 @@ absl::StatusOr<CostSums> SumCosts(const CommandOptions& options,
                                   absl::Span<const Packs> packs) {
   CostSums sums;
   for (size_t k = 0; k < lists.size(); ++k) {
-    const absl::StatusOr<std::vector<double>> costs = PackCosts(
-        PackedTokens(options.spec, lists[k], packs[k]), packs[k], options.cost);
+    const absl::StatusOr<std::vector<double>> costs =
+        PackCosts(PackedTokens(options.spec, lists[k], 0, packs[k]), packs[k],
+                  options.cost);
     if (!costs.ok()) return costs.status();
     for (const double cost : *costs) {
       sums.total += cost;
@@ -369,7 +370,7 @@ absl::Status PlanOfHistogram(const CommandOptions& options,
 absl::Status CheckStatedLengths(absl::Span<const uint32_t> lengths,
                                 const PackSpec& spec, const PackLines& lines) {
   const Packs& packs = lines.packs;
-  const std::vector<uint32_t> tokens = PackedTokens(spec, lengths, packs);
+  const std::vector<uint32_t> tokens = PackedTokens(spec, lengths, 0, packs);
   for (size_t pack = 0; pack < packs.size(); ++pack) {
     for (uint64_t i = packs.offsets[pack]; i < packs.offsets[pack + 1]; ++i) {
       if (lines.lengths[i] == tokens[i]) continue;

@@ -35,19 +35,22 @@ void WriteRuns(absl::Span<const LengthCount> runs, TextWriter* writer) {
   }
 }
 
-// Writes one pack of a stream.
+// Writes the packs of a stream.
 class PackWriter {
  public:
   PackWriter(const PackSpec& spec, absl::Span<const uint32_t> lengths,
              const Packs& packs, TextWriter* writer)
-      : spec_(spec), lengths_(lengths), packs_(packs), writer_(*writer) {}
+      : lengths_(lengths),
+        packs_(packs),
+        tokens_(PackedTokens(spec, lengths, 0, packs)),
+        writer_(*writer) {}
 
-  // Up to where further keys may follow.
+  // One pack, up to where further keys may follow.
   void Write(size_t pack) {
     begin_ = packs_.offsets[pack];
     end_ = packs_.offsets[pack + 1];
     Column("{\"ordinals\":[", [&](uint64_t i) { return packs_.ordinals[i]; });
-    Column(",\"lengths\":[", [&](uint64_t i) { return Tokens(i); });
+    Column(",\"lengths\":[", [&](uint64_t i) { return tokens_[i]; });
     if (HasParts()) {
       Column(",\"source_offsets\":[",
              [&](uint64_t i) { return packs_.source_offset(i); });
@@ -55,15 +58,10 @@ class PackWriter {
   }
 
  private:
-  uint32_t Tokens(uint64_t entry) const {
-    return UnitTokens(spec_, lengths_[packs_.ordinals[entry]],
-                      packs_.source_offset(entry));
-  }
-
   // True if a sequence of the pack is not whole.
   bool HasParts() const {
     for (uint64_t i = begin_; i < end_; ++i) {
-      if (Tokens(i) != lengths_[packs_.ordinals[i]]) return true;
+      if (tokens_[i] != lengths_[packs_.ordinals[i]]) return true;
     }
     return false;
   }
@@ -78,9 +76,9 @@ class PackWriter {
     writer_.Text("]");
   }
 
-  const PackSpec& spec_;
   const absl::Span<const uint32_t> lengths_;
   const Packs& packs_;
+  const std::vector<uint32_t> tokens_;
   TextWriter& writer_;
   uint64_t begin_ = 0;  // entries of the pack
   uint64_t end_ = 0;

@@ -27,11 +27,11 @@ uint32_t UnitCount(const PackSpec& spec, uint32_t length);
 uint32_t UnitTokens(const PackSpec& spec, uint32_t length,
                     uint32_t source_offset);
 
-// The tokens of each entry of packs.ordinals; ordinal i has lengths[i].
-// Requires packs that Verify accepts.
+// The tokens of each entry of packs.ordinals. `first_ordinal` is the ordinal of
+// lengths[0]. Requires packs of these sequences that Verify accepts.
 std::vector<uint32_t> PackedTokens(const PackSpec& spec,
                                    absl::Span<const uint32_t> lengths,
-                                   const Packs& packs);
+                                   uint64_t first_ordinal, const Packs& packs);
 
 // Where the unit with this index, below UnitCount, begins in its sequence.
 uint32_t UnitOffset(const PackSpec& spec, uint32_t length, uint32_t index);
