@@ -5,6 +5,7 @@
 
 #include "packing/decreasing_rule.h"
 #include "packing/depth_aware_rule.h"
+#include "packing/sliding_rule.h"
 
 namespace packhouse {
 namespace {
@@ -26,6 +27,7 @@ constexpr NamedRule kRules[] = {
     {"spfhp", NewDecreasing<Prefer::kMostRoom>, Prefer::kMostRoom},
     {"lpfhp", NewDecreasing<Prefer::kLeastRoom>, Prefer::kLeastRoom},
     {"depth_aware", NewDepthAwareRule, absl::nullopt},
+    {"sliding", NewSlidingRule, absl::nullopt},
 };
 
 // Null where there is none.

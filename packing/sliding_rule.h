@@ -1,0 +1,32 @@
+// The rule `sliding`: the window never closes.
+//
+// Units wait in a pool of at most `window_sequences`. Before another one enters
+// a full pool, a pack leaves: one unit is chosen as its *anchor*, and the units
+// that share its pack so that it loses least (pack_search.h) by the price that
+// suits the pool (price.h, price_choice.h). Also, before a unit would wait for
+// more than max_displacement later arrivals, a pack leaves around it.
+//
+// The anchor is the oldest unit, so that none is put off for ever; where pieces
+// are priced, the longest is tried before it, as the offline rules do, so that
+// what stays behind are the short ones that go with anything. A few of the
+// oldest kinds are tried where the first anchors lose too much.
+//
+// A flush, and the end, find the whole rest known: it is packed in several ways
+// and the fewest packs are taken, oldest first.
+//
+// docs/sliding.md explains the idea, the constants and what they are worth.
+
+#ifndef PACKHOUSE_PACKING_SLIDING_RULE_H_
+#define PACKHOUSE_PACKING_SLIDING_RULE_H_
+
+#include <memory>
+
+#include "packing/rule.h"
+
+namespace packhouse {
+
+std::unique_ptr<Rule> NewSlidingRule(const PackSpec& spec);
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_PACKING_SLIDING_RULE_H_
