@@ -50,7 +50,6 @@ uint64_t PackSearch::Run(uint32_t anchor, const Price& price, Order order) {
   order_ = order;
   ++run_;
   candidates_.clear();
-  cursor_ = order == Order::kOldestFirst ? pool_.oldest() : units_.capacity;
   unseen_ = limits_.oldest;
   work_ = int64_t{limits_.nodes} * kCandidatesPerNode;
   room_ = units_.capacity;
@@ -58,6 +57,7 @@ uint64_t PackSearch::Run(uint32_t anchor, const Price& price, Order order) {
   worth_ = 0;
   best_ = 0;
   Push(anchor);
+  cursor_ = order == Order::kOldestFirst ? pool_.oldest() : room_;
   if (order == Order::kOldestFirst && price.OfSlot() == 0) FillRoughly();
   enough_ = Bound() - std::min(Bound(), limits_.good);
   Visit(0);
@@ -107,8 +107,7 @@ const PackSearch::Candidate* PackSearch::At(size_t index) {
       cursor_ = pool_.Newer(cursor_);
       if (!pool_.Mark(kind, run_)) continue;
     } else {
-      kind =
-          cursor_ == 0 ? kNone : pool_.LongestWithin(std::min(cursor_, room_));
+      kind = cursor_ == 0 ? kNone : pool_.LongestWithin(cursor_);
       if (kind == kNone) return nullptr;
       cursor_ = pool_.Footprint(kind) - 1;
     }

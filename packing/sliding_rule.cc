@@ -35,11 +35,11 @@ Tuning TuningOf(Effort effort) {
     case Effort::kThorough:
       break;
   }
-  return {{256, 64, 2 * kTenThousandth}, 1, 8, 4};
+  return {{256, 64, 2 * kTenThousandth}, 1, 4, 4};
 }
 
 // An anchor whose pack loses no more than this is taken at once.
-constexpr uint64_t kGoodAnchor = Price::kOne / 200;
+constexpr uint64_t kGoodAnchor = Price::kOne / 100;
 
 class SlidingRule final : public Rule {
  public:
