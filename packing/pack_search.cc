@@ -88,10 +88,16 @@ void PackSearch::Close(uint32_t limit) {
 
 void PackSearch::CloseEvenly() {
   const size_t size = pack_.size();
-  while (room_ > 0 && slots_ > 0) {
-    const uint32_t kind = pool_.LongestWithin(std::max(room_ / slots_, 1u));
-    if (kind == kNone) break;
-    Push(kind);
+  uint32_t units = std::min(slots_, room_);  // to go for
+  while (units > 0) {
+    const uint32_t share = room_ / units;
+    const uint32_t kind = share > 0 ? pool_.LongestWithin(share) : kNone;
+    if (kind == kNone) {
+      units -= units / 8 + 1;  // too many
+    } else {
+      Push(kind);
+      --units;
+    }
   }
   Close(room_);
   PopTo(size);
