@@ -5,6 +5,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "packhouse/packer.h"
+#include "packhouse/plan.h"
 
 namespace packhouse {
 namespace {

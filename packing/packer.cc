@@ -164,18 +164,4 @@ uint64_t Packer::oldest_pending_ordinal() const {
   return intake_->OrdinalOf(rule_->oldest_pending());
 }
 
-absl::StatusOr<Packs> Plan(absl::Span<const uint32_t> lengths,
-                           const PackSpec& spec) {
-  absl::StatusOr<Packer> packer = Packer::Create(spec);
-  if (!packer.ok()) return packer.status();
-  Packs packs;
-  if (absl::Status status = packer->Add(lengths, &packs); !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = packer->Finish(&packs); !status.ok()) {
-    return status;
-  }
-  return packs;
-}
-
 }  // namespace packhouse

@@ -28,6 +28,10 @@ constexpr NamedRule kRules[] = {
     {"lpfhp", NewDecreasing<Prefer::kLeastRoom>, Prefer::kLeastRoom},
     {"depth_aware", NewDepthAwareRule, absl::nullopt},
     {"sliding", NewSlidingRule, absl::nullopt},
+    {"spfhp_reference", nullptr, absl::nullopt},
+    {"lpfhp_reference", nullptr, absl::nullopt},
+    {"nnlshp", nullptr, absl::nullopt},
+    {"best", nullptr, absl::nullopt},
 };
 
 // Null where there is none.

@@ -12,6 +12,9 @@ namespace {
 
 constexpr size_t kNamedOffenders = 5;
 
+// Its time grows with the cube of the capacity, to some seconds here.
+constexpr int64_t kMaxNnlshpUnits = 1024;
+
 void CheckRange(absl::string_view field, int64_t value, int64_t low,
                 int64_t high, std::vector<std::string>* violations) {
   if (value >= low && value <= high) return;
@@ -113,6 +116,15 @@ absl::Status ValidateSpec(const PackSpec& spec) {
   if (spec.algorithm == "sliding" && spec.seed.has_value()) {
     violations.push_back(absl::StrCat(
         "seed is ", *spec.seed, ", but sliding has no windows to shuffle"));
+  }
+  const int64_t units = spec.sequence_alignment > 0
+                            ? spec.capacity_tokens / spec.sequence_alignment
+                            : 0;
+  if (spec.algorithm == "nnlshp" && units > kMaxNnlshpUnits) {
+    violations.push_back(absl::StrCat(
+        "nnlshp packs up to ", kMaxNnlshpUnits,
+        " multiples of the alignment, capacity_tokens / sequence_alignment is ",
+        units));
   }
   if (violations.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(violations, "; "));

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
-#include "packhouse/packer.h"
+#include "packhouse/plan.h"
 #include "session/codec/codec.h"
 
 namespace packhouse {

@@ -23,8 +23,8 @@
 #include "client/cli/report_text.h"
 #include "nlohmann/json.hpp"
 #include "packhouse/histogram.h"
-#include "packhouse/packer.h"
 #include "packhouse/packs.h"
+#include "packhouse/plan.h"
 #include "packhouse/plan_check.h"
 #include "packhouse/policy.h"
 

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "packhouse/plan.h"
 #include "packhouse/plan_check.h"
 #include "packhouse/spec.h"
 
@@ -44,7 +45,8 @@ struct HistogramPlan {
 // one sequence a row would take 2^63 slots or more; UNIMPLEMENTED where the
 // rule depends on the order of the sequences.
 absl::StatusOr<HistogramPlan> PlanHistogram(
-    absl::Span<const LengthCount> histogram, const PackSpec& spec);
+    absl::Span<const LengthCount> histogram, const PackSpec& spec,
+    PlanNotes* notes = nullptr);
 
 }  // namespace packhouse
 

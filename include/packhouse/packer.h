@@ -93,10 +93,6 @@ class Packer {
   bool finished_ = false;
 };
 
-// Packs a whole list: Add and Finish in one call. Errors as theirs.
-absl::StatusOr<Packs> Plan(absl::Span<const uint32_t> lengths,
-                           const PackSpec& spec);
-
 }  // namespace packhouse
 
 #endif  // PACKHOUSE_PACKER_H_

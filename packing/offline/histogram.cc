@@ -1,12 +1,15 @@
 #include "packhouse/histogram.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "packhouse/policy.h"
+#include "packing/offline/budget.h"
+#include "packing/offline/decreasing.h"
+#include "packing/offline/pack_counts.h"
 #include "packing/report.h"
 #include "packing/rule.h"
 #include "packing/units.h"
@@ -59,141 +62,88 @@ absl::StatusOr<std::vector<LengthCount>> Collect(
   return collected;
 }
 
-// Places all sequences of one length after the other, as the windowed rules
-// place them one by one. Packs are numbered in the order of opening; a group is
-// a run of consecutive numbers with equal content, so that "of equal packs the
-// one opened first" is the group with the lowest number.
-class GroupPacker {
- public:
-  GroupPacker(const Units& units, Prefer prefer)
-      : units_(units), prefer_(prefer) {}
-
-  void Place(uint32_t length, uint64_t left) {
-    const uint32_t footprint = units_.Footprint(length);
-    while (left > 0) {
-      auto it = Find(footprint);
-      if (it == open_.end()) {
-        OpenNew(length, left);
-        return;
+// Gives the units of groups of footprints their lengths: of equal footprints
+// the longest go into the first packs. `lengths` ascend.
+std::vector<HistogramPlan::Group> BindLengths(
+    const FootprintGroups& groups, absl::Span<const LengthCount> lengths,
+    const Units& units) {
+  std::vector<LengthCount> left(lengths.begin(), lengths.end());
+  std::map<uint32_t, size_t>
+      longest;  // by footprint: index of one that is left
+  for (size_t i = 0; i < left.size(); ++i) {
+    longest[units.Footprint(left[i].length)] = i;
+  }
+  std::vector<HistogramPlan::Group> bound;
+  for (const FootprintGroup& group : groups) {
+    for (uint64_t packs = group.count; packs > 0;) {
+      HistogramPlan::Group some = {{}, packs};
+      std::vector<size_t> used;
+      for (const FootprintCount& c : group.footprints) {
+        uint64_t missing = c.count;
+        for (size_t i = longest[c.footprint]; missing > 0; --i) {
+          if (left[i].count == 0) continue;
+          const uint64_t taken = std::min(missing, left[i].count);
+          some.lengths.push_back({left[i].length, taken});
+          some.count = std::min(some.count, left[i].count / taken);
+          used.push_back(i);
+          missing -= taken;
+        }
       }
-      const auto [room, first] = it->first;
-      Packs packs = std::move(it->second);
-      open_.erase(it);
-      // spfhp adds one to each pack before any pack gets another; lpfhp fills
-      // the tightest pack before it turns to the next.
-      const uint64_t copies =
-          prefer_ == Prefer::kMostRoom
-              ? 1
-              : std::min({room / footprint,
-                          units_.max_sequences - packs.sequences, left});
-      const uint64_t taken = std::min(packs.group.count, left / copies);
-      if (taken < packs.group.count) {
-        Packs rest = packs;
-        rest.group.count -= taken;
-        File(room, first + taken, std::move(rest));
+      for (size_t k = 0; k < used.size(); ++k) {
+        LengthCount& from = left[used[k]];
+        from.count -= some.count * some.lengths[k].count;
+        size_t& next = longest[units.Footprint(from.length)];
+        while (next > 0 && left[next].count == 0) --next;
       }
-      left -= taken * copies;
-      packs.group.count = taken;
-      packs.Add(length, copies);
-      File(room - copies * footprint, first, std::move(packs));
+      packs -= some.count;
+      bound.push_back(std::move(some));
     }
   }
+  return bound;
+}
 
-  uint64_t packs() const { return packs_; }
-
-  std::vector<HistogramPlan::Group> Finish() && {
-    for (auto& [key, packs] : open_) {
-      closed_.emplace(key.second, std::move(packs));
+std::vector<FootprintCount> CountFootprints(
+    absl::Span<const LengthCount> lengths, const Units& units) {
+  std::vector<FootprintCount> counts;
+  for (const LengthCount& c : lengths) {
+    const uint32_t footprint = units.Footprint(c.length);
+    if (counts.empty() || counts.back().footprint != footprint) {
+      counts.push_back({footprint, 0});
     }
-    std::vector<HistogramPlan::Group> groups;
-    groups.reserve(closed_.size());
-    for (auto& [first, packs] : closed_) {
-      groups.push_back(std::move(packs.group));
-    }
-    return groups;
+    counts.back().count += c.count;
   }
-
- private:
-  // Equal packs with consecutive numbers.
-  struct Packs {
-    HistogramPlan::Group group;
-    uint64_t sequences = 0;  // in each
-
-    void Add(uint32_t length, uint64_t copies) {
-      sequences += copies;
-      std::vector<LengthCount>& lengths = group.lengths;
-      if (lengths.empty() || lengths.back().length != length) {
-        lengths.push_back({length, 0});
-      }
-      lengths.back().count += copies;
-    }
-  };
-
-  // (room, number of the first pack) -> packs with that room.
-  using OpenPacks = std::map<std::pair<uint64_t, uint64_t>, Packs>;
-
-  OpenPacks::iterator Find(uint64_t footprint) {
-    if (prefer_ == Prefer::kLeastRoom) return open_.lower_bound({footprint, 0});
-    if (open_.empty()) return open_.end();
-    const uint64_t room = std::prev(open_.end())->first.first;
-    return room < footprint ? open_.end() : open_.lower_bound({room, 0});
-  }
-
-  // New packs take as many copies as they can, the last one what is left.
-  void OpenNew(uint32_t length, uint64_t left) {
-    const uint64_t copies = std::min(units_.capacity / units_.Footprint(length),
-                                     units_.max_sequences);
-    OpenEqual(length, copies, left / copies);
-    if (left % copies != 0) OpenEqual(length, left % copies, 1);
-  }
-
-  void OpenEqual(uint32_t length, uint64_t copies, uint64_t count) {
-    if (count == 0) return;
-    Packs packs;
-    packs.group.count = count;
-    packs.Add(length, copies);
-    File(units_.capacity - copies * units_.Footprint(length), packs_,
-         std::move(packs));
-    packs_ += count;
-  }
-
-  void File(uint64_t room, uint64_t first, Packs packs) {
-    if (packs.sequences == units_.max_sequences) {
-      closed_.emplace(first, std::move(packs));
-    } else {
-      open_.emplace(std::pair{room, first}, std::move(packs));
-    }
-  }
-
-  const Units units_;
-  const Prefer prefer_;
-  OpenPacks open_;
-  std::map<uint64_t, Packs> closed_;  // by number of the first pack
-  uint64_t packs_ = 0;
-};
+  return counts;
+}
 
 }  // namespace
 
 absl::StatusOr<HistogramPlan> PlanHistogram(
-    absl::Span<const LengthCount> histogram, const PackSpec& spec) {
+    absl::Span<const LengthCount> histogram, const PackSpec& spec,
+    PlanNotes* notes) {
   if (absl::Status status = ValidateSpec(spec); !status.ok()) return status;
   const absl::optional<Prefer> prefer = PreferenceOf(spec);
-  if (!prefer.has_value()) {
+  if (!prefer.has_value() && IsOnline(spec.algorithm)) {
     return absl::UnimplementedError(
         absl::StrCat("a histogram cannot be packed by ", spec.algorithm,
                      ", which depends on the order of the sequences"));
   }
+  const SpentTime spent = StartBudget(spec);
   const absl::StatusOr<std::vector<LengthCount>> counts =
       Collect(histogram, spec);
   if (!counts.ok()) return counts.status();
-  GroupPacker packer(Units(spec), *prefer);
-  const std::vector<LengthCount> units = UnitLengths(*counts, spec);
-  for (auto it = units.rbegin(); it != units.rend(); ++it) {
-    packer.Place(it->length, it->count);
-  }
+  const Units units(spec);
+  const std::vector<LengthCount> lengths = UnitLengths(*counts, spec);
   HistogramPlan plan;
-  plan.report = ReportOfCounts(*counts, spec, packer.packs());
-  plan.groups = std::move(packer).Finish();
+  if (prefer.has_value()) {
+    plan.groups = PackDecreasing(lengths, units, *prefer);
+  } else {
+    plan.groups = BindLengths(
+        PackCounts(spec, CountFootprints(lengths, units), {}, spent, notes),
+        lengths, units);
+  }
+  uint64_t packs = 0;
+  for (const HistogramPlan::Group& group : plan.groups) packs += group.count;
+  plan.report = ReportOfCounts(*counts, spec, packs);
   return plan;
 }
 

@@ -21,7 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "packhouse/client.h"
-#include "packhouse/packer.h"
+#include "packhouse/plan.h"
 #include "packhouse/v1/packhouse.grpc.pb.h"
 #include "session/messages.h"
 #include "tests/client/test_server.h"

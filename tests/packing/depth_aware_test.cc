@@ -13,7 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "packhouse/packer.h"
+#include "packhouse/plan.h"
 #include "packhouse/plan_check.h"
 #include "packing/depth_aware_rule.h"
 #include "packing/rule.h"

@@ -11,6 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "packhouse/plan.h"
 #include "packhouse/plan_check.h"
 #include "tests/packing/naive_packer.h"
 #include "tests/status_matchers.h"

@@ -1,3 +1,4 @@
+#include "packhouse/plan.h"
 #include "packhouse/plan_check.h"
 
 #include <algorithm>
@@ -7,7 +8,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "packhouse/packer.h"
 #include "tests/packing/naive_packer.h"
 #include "tests/status_matchers.h"
 

@@ -113,8 +113,6 @@ TEST(AlgorithmNames, TheOnlineOnesComeFirst) {
       [](const std::string& name) { return IsOnline(name); }));
   EXPECT_EQ(names.front(), PackSpec().algorithm);
   EXPECT_FALSE(IsOnline("no such rule"));
-TEST(AlgorithmNames, AreListedInOrder) {
-  EXPECT_THAT(AlgorithmNames(), ElementsAre("spfhp", "lpfhp", "sliding"));
 }
 
 TEST(Footprint, RoundsUp) {

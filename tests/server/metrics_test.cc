@@ -15,7 +15,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "packhouse/packer.h"
+#include "packhouse/plan.h"
 #include "packhouse/spec.h"
 #include "session/server_session.h"
 #include "tests/status_matchers.h"

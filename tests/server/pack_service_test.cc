@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "packhouse/packer.h"
+#include "packhouse/plan.h"
 #include "packhouse/v1/packhouse.grpc.pb.h"
 #include "server/server.h"
 #include "session/codec/codec.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "packhouse/packer.h"
+#include "packhouse/plan.h"
 #include "packhouse/plan_check.h"
 #include "tests/session/session_testing.h"
 
