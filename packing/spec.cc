@@ -55,8 +55,8 @@ std::string Offence(const PackSpec& spec, uint64_t ordinal, uint32_t length) {
       absl::StrCat("ordinal ", ordinal, " has length ", length);
   if (length == 0) return absl::StrCat(what, ", it must be at least 1");
   if (spec.overlong == Overlong::kSplit) {
-    return absl::StrCat(what, ", more than ", kMaxPieces, " pieces of ",
-                        LongestPiece(spec), " tokens");
+    return absl::StrCat(what, ", more than ", kMaxPiecesPerSequence,
+                        " pieces of ", LongestPiece(spec), " tokens");
   }
   const std::string limit = absl::StrCat("capacity ", spec.capacity_tokens);
   if (spec.sequence_alignment == 1) return absl::StrCat(what, " > ", limit);
@@ -146,7 +146,7 @@ uint32_t LongestAccepted(const PackSpec& spec) {
   if (spec.overlong == Overlong::kError) return longest;
   if (spec.overlong != Overlong::kSplit) return kAny;
   return static_cast<uint32_t>(
-      std::min<uint64_t>(kAny, uint64_t{longest} * kMaxPieces));
+      std::min<uint64_t>(kAny, uint64_t{longest} * kMaxPiecesPerSequence));
 }
 
 absl::Status CheckLengths(const PackSpec& spec,

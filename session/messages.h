@@ -38,8 +38,10 @@ inline constexpr uint32_t kMaxResponseUnits = 1 << 16;
 inline constexpr uint32_t kMaxPlanSequences = 1 << 20;
 
 // Units that one batch may become: a client closes a batch when it has as many
-// units as it may have sequences, and the last sequence may have kMaxPieces.
-inline constexpr uint64_t kMaxBatchUnits = kMaxBatchSequences + kMaxPieces;
+// units as it may have sequences, and the last sequence may have
+// kMaxPiecesPerSequence.
+inline constexpr uint64_t kMaxBatchUnits =
+    kMaxBatchSequences + kMaxPiecesPerSequence;
 
 // How long a plan of one call may search.
 inline constexpr double kMaxPlanBudgetSeconds = 10;

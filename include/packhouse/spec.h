@@ -32,7 +32,7 @@ inline constexpr int64_t kMaxDisplacementSequences = (int64_t{1} << 33) - 4;
 inline constexpr double kMaxBudgetSeconds = 86400;
 
 // Pieces that one sequence may be split into.
-inline constexpr int64_t kMaxPieces = int64_t{1} << 16;
+inline constexpr int64_t kMaxPiecesPerSequence = int64_t{1} << 16;
 
 // What becomes of a sequence whose footprint is larger than the capacity. The
 // longest piece that fits is the largest multiple of the alignment within the

@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "packhouse/packer.h"
+#include "packhouse/plan.h"
 #include "packhouse/plan_check.h"
 #include "packing/sliding_rule.h"
 #include "packing/units.h"

@@ -337,10 +337,10 @@ TEST(ServerSessionTest, ABatchOfTooManyPiecesEndsTheStream) {
   spec.overlong = Overlong::kSplit;
   Server server;
   server.MustSend(OpenWith(spec));
-  // The most that a client makes: as many units as sequences but one, and then a
-  // sequence of the most pieces.
+  // The most that a client makes: as many units as sequences but one, and then
+  // a sequence of the most pieces.
   std::vector<uint32_t> lengths(kMaxBatchSequences - 1, 1);
-  lengths.push_back(kMaxPieces);
+  lengths.push_back(kMaxPiecesPerSequence);
   server.MustSend(Batch{1, lengths});
   EXPECT_EQ(server.session.counts().accepted.units, kMaxBatchUnits - 1);
   EXPECT_THAT(server.Send(Batch{2, {65536, 65536, 1}}),
