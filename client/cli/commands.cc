@@ -157,6 +157,7 @@ std::vector<LengthList> Deal(LengthList list, uint64_t streams) {
 struct PackRun {
   std::vector<Packs> packs;
   double seconds = 0;
+  PlanNotes notes;  // of a plan
 };
 
 using Clock = std::chrono::steady_clock;
@@ -285,6 +286,14 @@ absl::StatusOr<CostSums> SumCosts(const CommandOptions& options,
   return sums;
 }
 
+// What `best` has proven stands in for the bound of every plan.
+void AddNotes(const PlanNotes& notes, RunReport* report) {
+  if (report->spec.algorithm != "best") return;
+  report->best = notes;
+  report->figures.lower_bound_packs =
+      std::max(report->figures.lower_bound_packs, notes.lower_bound_packs);
+}
+
 // Writes and prints what a run gave.
 absl::Status Deliver(const CommandOptions& options,
                      absl::Span<const LengthList> lists, const PackRun& run,
@@ -306,6 +315,7 @@ absl::Status Deliver(const CommandOptions& options,
   report.streams = options.streams;
   report.figures = *figures;
   report.seconds = run.seconds;
+  AddNotes(run.notes, &report);
   if (HasCost(options)) {
     absl::StatusOr<CostSums> cost = SumCosts(options, lists, run.packs);
     if (!cost.ok()) return cost.status();
@@ -318,9 +328,9 @@ absl::Status Deliver(const CommandOptions& options,
 absl::Status PlanList(const CommandOptions& options, LengthList list,
                       std::ostream& out) {
   const Clock::time_point start = Clock::now();
-  absl::StatusOr<Packs> packs = Plan(list, options.spec);
-  if (!packs.ok()) return packs.status();
   PackRun run;
+  absl::StatusOr<Packs> packs = Plan(list, options.spec, &run.notes);
+  if (!packs.ok()) return packs.status();
   run.seconds = SecondsSince(start);
   run.packs.push_back(*std::move(packs));
   return Deliver(options, absl::MakeConstSpan(&list, 1), run, out);
@@ -336,7 +346,9 @@ absl::Status PlanOfHistogram(const CommandOptions& options,
     return InputError("--cost-per-token", "costs are reported for lists only");
   }
   const Clock::time_point start = Clock::now();
-  absl::StatusOr<HistogramPlan> plan = PlanHistogram(histogram, options.spec);
+  PlanNotes notes;
+  absl::StatusOr<HistogramPlan> plan =
+      PlanHistogram(histogram, options.spec, &notes);
   if (!plan.ok()) {
     return InputError(options.lengths_path, plan.status().message());
   }
@@ -346,6 +358,7 @@ absl::Status PlanOfHistogram(const CommandOptions& options,
   report.figures = plan->report;
   report.ordered = false;
   report.seconds = seconds;
+  AddNotes(notes, &report);
   const uint64_t sequences = plan->report.intake.sequences;
   if (!options.window_given) {
     report.spec.window_sequences = static_cast<int64_t>(sequences);

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -106,6 +108,14 @@ void AddChoice(CLI::App* app, const char* name, Choice* value,
       ->group(kPackingGroup);
 }
 
+std::string RuleNames(bool online) {
+  std::vector<std::string> names;
+  for (std::string& name : AlgorithmNames()) {
+    if (IsOnline(name) == online) names.push_back(std::move(name));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
 }  // namespace
 
 void AddLengths(CLI::App* app, CommandOptions* options, const char* text) {
@@ -126,8 +136,9 @@ void AddSpec(CLI::App* app, CommandOptions* options) {
       ->group(kPackingGroup);
   app->add_option(
          "--algorithm", spec->algorithm,
-         absl::StrCat("Packing rule: ", absl::StrJoin(AlgorithmNames(), ", "),
-                      " (default ", spec->algorithm, ")"))
+         absl::StrCat("Packing rule (default ", spec->algorithm,
+                      "); of lists and streams:\n", RuleNames(/*online=*/true),
+                      ";\nof whole lists:\n", RuleNames(/*online=*/false)))
       ->type_name("NAME")
       ->group(kPackingGroup);
   AddInteger(

@@ -83,6 +83,23 @@ std::string FateRows(const IntakeCounts& intake) {
   return text;
 }
 
+// What `best` says of its plan.
+std::string BestRows(const RunReport& run) {
+  if (!run.best.has_value()) return "";
+  const uint64_t gap = run.figures.packs - run.figures.lower_bound_packs;
+  std::string text =
+      Row("packs above the proven bound", Grouped(gap),
+          gap == 0 ? "proven: there is no better plan"
+          : run.best->is_cut_short
+              ? "the budget ended the search: more time may find fewer"
+              : "the search is done");
+  text += Row("found by", run.best->found_by);
+  if (!run.best->lp_available) {
+    text += Row("linear programs", "none", "this build has no solver");
+  }
+  return text;
+}
+
 std::string CostRows(const RunReport& run) {
   if (!run.cost.has_value() || run.figures.packs == 0) return "";
   const double mean = run.cost->total / static_cast<double>(run.figures.packs);
@@ -116,6 +133,7 @@ std::string ReportTable(const RunReport& run) {
     text += Row("largest displacement", Grouped(figures.max_displacement),
                 "sequences");
   }
+  text += BestRows(run);
   text += CostRows(run);
   text += Row("seconds", absl::StrFormat("%.6f", run.seconds), Rate(run));
   text += "\nSlots, to compare:\n";
@@ -167,6 +185,14 @@ std::string ReportJson(const RunReport& run) {
   json["truncated_sequences"] = intake.truncated_sequences;
   json["split_sequences"] = intake.split_sequences;
   json["extra_pieces"] = intake.extra_pieces;
+  json["best"] = nullptr;
+  if (run.best.has_value()) {
+    json["best"] = nlohmann::ordered_json::object();
+    json["best"]["found_by"] = run.best->found_by;
+    json["best"]["gap_packs"] = figures.packs - figures.lower_bound_packs;
+    json["best"]["lp_available"] = run.best->lp_available;
+    json["best"]["is_cut_short"] = run.best->is_cut_short;
+  }
   json["cost"] = nullptr;
   if (run.cost.has_value()) {
     json["cost"] = nlohmann::ordered_json::object();

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/types/optional.h"
+#include "packhouse/plan.h"
 #include "packhouse/plan_check.h"
 #include "packhouse/spec.h"
 
@@ -29,7 +30,8 @@ struct RunReport {
 
   double seconds = 0;  // of packing only
 
-  absl::optional<CostSums> cost;  // where it was asked for
+  absl::optional<CostSums> cost;   // where it was asked for
+  absl::optional<PlanNotes> best;  // of the rule `best`
 };
 
 // Several lines, the last one ended too.

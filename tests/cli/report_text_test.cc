@@ -67,6 +67,7 @@ TEST(ReportTextTest, JsonIsOneLineWithTheFigures) {
                   {"truncated_sequences", 0},
                   {"split_sequences", 0},
                   {"extra_pieces", 0},
+                  {"best", nullptr},
                   {"cost", nullptr},
                   {"streams", 1},
                   {"one_per_row_slots", 24},
@@ -94,6 +95,26 @@ TEST(ReportTextTest, SaysWhatBecameOfOthers) {
   EXPECT_THAT(table, HasSubstr("1,234 tokens lost"));
   EXPECT_THAT(table, HasSubstr("into 5 pieces"));
   EXPECT_THAT(table, Not(HasSubstr("truncated")));
+}
+
+TEST(ReportTextTest, SaysWhatBestHasProven) {
+  RunReport run = Example();
+  run.spec.algorithm = "best";
+  run.best.emplace();
+  run.best->found_by = "columns";
+  run.best->lp_available = true;
+  EXPECT_THAT(ReportTable(run), HasSubstr("proven: there is no better plan"));
+  run.figures.lower_bound_packs = 1;
+  run.best->is_cut_short = true;
+  EXPECT_THAT(ReportTable(run), HasSubstr("the budget ended the search"));
+  EXPECT_THAT(ReportTable(run), HasSubstr("the whole list at once"));
+  const json report = json::parse(ReportJson(run))["best"];
+  EXPECT_EQ(report, (json{{"found_by", "columns"},
+                          {"gap_packs", 1},
+                          {"lp_available", true},
+                          {"is_cut_short", true}}));
+  run.best->lp_available = false;
+  EXPECT_THAT(ReportTable(run), HasSubstr("this build has no solver"));
 }
 
 TEST(ReportTextTest, JsonHasNullForWhatIsNotDefined) {
