@@ -10,10 +10,6 @@ constexpr uint32_t kNone = PendingPool::kNone;
 // A node costs about as much as looking at so many candidates.
 constexpr int64_t kCandidatesPerNode = 8;
 
-// The search begins where about so many units of mean length are left to
-// choose: fewer leave too little choice, more cost time and gain nothing.
-constexpr uint64_t kUnitsToChoose = 3;
-
 }  // namespace
 
 void PackSearch::Push(uint32_t kind) {
@@ -66,7 +62,7 @@ uint64_t PackSearch::Run(uint32_t anchor, const Price& price, Order order) {
 }
 
 void PackSearch::FillRoughly() {
-  const uint64_t enough = kUnitsToChoose * pool_.total();
+  const uint64_t enough = limits_.to_choose * pool_.total();
   for (; cursor_ != kNone; cursor_ = pool_.Newer(cursor_)) {
     if (uint64_t{room_} * pool_.size() <= enough || slots_ == 0) return;
     const uint32_t kind = pool_.KindOf(cursor_);

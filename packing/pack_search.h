@@ -25,7 +25,10 @@ class PackSearch {
   struct Limits {
     uint32_t nodes;   // that are closed, for one pack
     uint32_t oldest;  // units whose kinds are candidates
-    uint64_t good;    // a pack that loses this much more than it must will do
+    // The search begins where about so many units of mean length are left to
+    // choose; what comes before them is filled with the oldest.
+    uint32_t to_choose;
+    uint64_t good;  // a pack that loses this much more than it must will do
   };
 
   enum class Order { kOldestFirst, kLongestFirst };  // of the candidates

@@ -17,29 +17,33 @@ namespace {
 
 constexpr uint32_t kNone = PendingPool::kNone;
 
-// What an effort tries.
+// What an effort tries. docs/sliding.md has what each number is worth.
 struct Tuning {
   PackSearch::Limits search;
-  uint32_t longest;      // 1 to try the longest unit as an anchor
-  uint32_t oldest;       // kinds tried as anchors where pieces are priced
-  size_t final_lambdas;  // beyond the current one, when the rest is packed
+  bool longest;          // try the longest unit as an anchor
+  size_t oldest_kinds;   // tried as anchors where pieces are priced
+  size_t final_lambdas;  // tried for the whole rest, beside the current one
 };
 
 Tuning TuningOf(Effort effort) {
   constexpr uint64_t kTenThousandth = Price::kOne / 10000;
   switch (effort) {
     case Effort::kFast:
-      return {{32, 32, 5 * kTenThousandth}, 0, 1, 1};
+      return {{32, 32, 3, 5 * kTenThousandth}, false, 1, 1};
     case Effort::kBalanced:
-      return {{128, 32, 2 * kTenThousandth}, 1, 2, 4};
+      return {{128, 32, 3, 2 * kTenThousandth}, true, 2, 4};
     case Effort::kThorough:
       break;
   }
-  return {{256, 64, 2 * kTenThousandth}, 1, 4, 4};
+  return {{256, 64, 5, 2 * kTenThousandth}, true, 4, 4};
 }
 
-// An anchor whose pack loses no more than this is taken at once.
+// An anchor whose pack loses no more than this is taken at once. From a
+// fiftieth to a thousandth the packs are the same within a few in ten thousand.
 constexpr uint64_t kGoodAnchor = Price::kOne / 100;
+
+// Prices are chosen anew this many times in a window.
+constexpr uint32_t kChoicesPerWindow = 8;
 
 class SlidingRule final : public Rule {
  public:
@@ -49,7 +53,7 @@ class SlidingRule final : public Rule {
         max_age_(spec.max_displacement != 0
                      ? static_cast<uint64_t>(spec.max_displacement)
                      : uint64_t{4} * window_),
-        choose_every_(std::max(window_ / 8, 32u)),
+        choose_every_(std::max(window_ / kChoicesPerWindow, 32u)),
         tuning_(TuningOf(spec.effort)),
         pool_(units_.capacity),
         choice_(units_),
@@ -103,8 +107,11 @@ class SlidingRule final : public Rule {
   SlotShare slot_share_;
   Price price_;
   PackSearch search_;
-  uint64_t next_ = 0;           // number of the next unit
-  std::vector<uint32_t> best_;  // of Release: kinds
+  uint64_t next_ = 0;  // number of the next unit
+
+  // Scratch of Release: kinds.
+  std::vector<uint32_t> best_;
+  std::vector<uint32_t> tried_;
 };
 
 void SlidingRule::AddOne(uint32_t footprint, Packs* packs) {
@@ -142,25 +149,20 @@ void SlidingRule::Release(Packs* packs) {
     }
     return least <= kGoodAnchor;
   };
-  const bool is_priced = price_.lambda() != Price::kVolume && !OldestIsDue();
-  const uint32_t anchors = is_priced ? tuning_.oldest : 1;
-  if (is_priced && tuning_.longest > 0 &&
-      try_anchor(pool_.LongestWithin(units_.capacity))) {
-    // It will do.
-  } else {
-    std::vector<uint32_t> tried;
-    for (uint32_t unit = pool_.oldest();
-         unit != kNone && tried.size() < anchors; unit = pool_.Newer(unit)) {
-      const uint32_t kind = pool_.KindOf(unit);
-      if (std::find(tried.begin(), tried.end(), kind) != tried.end()) continue;
-      tried.push_back(kind);
-      if (try_anchor(kind)) break;
-    }
+  const bool may_choose = price_.lambda() != Price::kVolume && !OldestIsDue();
+  const size_t kinds = may_choose ? tuning_.oldest_kinds : 1;
+  bool good = may_choose && tuning_.longest &&
+              try_anchor(pool_.LongestWithin(units_.capacity));
+  tried_.clear();
+  for (uint32_t unit = pool_.oldest();
+       !good && unit != kNone && tried_.size() < kinds;
+       unit = pool_.Newer(unit)) {
+    const uint32_t kind = pool_.KindOf(unit);
+    if (std::find(tried_.begin(), tried_.end(), kind) != tried_.end()) continue;
+    tried_.push_back(kind);
+    good = try_anchor(kind);
   }
   Append(best_, packs);
-  if (pool_.empty() || next_ <= window_) return;
-  if (slot_share_.Adjust(pool_.total(), pool_.size()))
-    SetPrice(price_.lambda());
 }
 
 void SlidingRule::ReleaseAndAdjust(Packs* packs) {

@@ -155,7 +155,7 @@ class SearchOfAll : public testing::TestWithParam<int> {};
 
 TEST_P(SearchOfAll, FindsTheBestPack) {
   std::mt19937 random(GetParam());
-  const PackSearch::Limits all = {1000000, 1000, 0};
+  const PackSearch::Limits all = {1000000, 1000, 3, 0};
   for (int round = 0; round < 200; ++round) {
     const uint32_t capacity = 5 + random() % 100;
     PackSpec spec = MakeSpec(capacity, 1);
@@ -207,7 +207,7 @@ TEST(PackSearch, PricesPiecesBeforeVolume) {
   // 20? Both fill the pack; the second spends the fillers of five packs.
   const Units units(MakeSpec(100, 1));
   const Price price(units, 40, 0);
-  const PackSearch::Limits limits = {100, 100, 0};
+  const PackSearch::Limits limits = {100, 100, 3, 0};
   const Found found = Search({20, 20, 20, 20, 20, 40, 40}, units, price,
                              PackSearch::Order::kLongestFirst, limits);
   EXPECT_THAT(found.footprints, testing::UnorderedElementsAre(20, 40, 40));
@@ -223,8 +223,9 @@ TEST(PackSearch, StopsAtItsLimits) {
   const Price price(units, Price::kVolume, 0);
   for (const auto order :
        {PackSearch::Order::kOldestFirst, PackSearch::Order::kLongestFirst}) {
-    EXPECT_EQ(Search(pending, units, price, order, {1, 1, 0}).footprints.size(),
-              3u);
+    EXPECT_EQ(
+        Search(pending, units, price, order, {1, 1, 3, 0}).footprints.size(),
+        3u);
   }
 }
 
