@@ -3,7 +3,7 @@
 // Units of one footprint are interchangeable, so they are kept as a *kind* with
 // a queue, of which the oldest leaves first. Kinds are found through buckets: a
 // footprint each up to 8191, then 4096 to a doubling, so that memory is
-// O(units) beyond 330 kB at most, whatever the capacity. A search may hide
+// O(units) beyond 340 kB at most, whatever the capacity. A search may hide
 // units: they stay where they are but are not found.
 
 #ifndef PACKHOUSE_PACKING_PENDING_POOL_H_

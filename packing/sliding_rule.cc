@@ -35,7 +35,7 @@ Tuning TuningOf(Effort effort) {
     case Effort::kThorough:
       break;
   }
-  return {{256, 64, 5, 2 * kTenThousandth}, true, 4, 4};
+  return {{256, 64, 5, 2 * kTenThousandth}, true, 4, 12};
 }
 
 // An anchor whose pack loses no more than this is taken at once. From a
