@@ -35,8 +35,7 @@ class PriceChoice {
   void Add(uint32_t footprint) { ++counts_[footprint >> shift_]; }
   void Remove(uint32_t footprint) { --counts_[footprint >> shift_]; }
 
-  // The lambda to go on with where `current` was the last. Changes only where
-  // the pending units make it worth it.
+  // The lambda to go on with where `current` was the last.
   uint32_t Choose(uint32_t current);
 
   // The lambdas with the highest sums, the highest first.

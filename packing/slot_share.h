@@ -79,8 +79,8 @@ class SlotShare {
  private:
   __extension__ typedef __int128 Wide;
 
-  // From 0 to 1 in this many packs where the means differ by all of it. 100 to
-  // 1000 serve alike; more lag behind, fewer swing.
+  // Packs in which the share would go from 0 to 1 if the means differed by all
+  // of it. 100 to 300 serve alike; with 30 it swings (SQuAD: 0.4 % more packs).
   static constexpr int64_t kSteps = 300;
 
   // Then all counts are halved, so that the mean follows a stream that changes
