@@ -41,28 +41,31 @@ void PackSearch::Record() {
   best_pack_ = pack_;
 }
 
-uint64_t PackSearch::Run(uint32_t anchor, const Price& price, Order order) {
+uint64_t PackSearch::Run(uint32_t anchor, const Price& price, Order order,
+                         const Limits& limits) {
   price_ = &price;
   order_ = order;
   ++run_;
   candidates_.clear();
-  unseen_ = limits_.oldest;
-  work_ = int64_t{limits_.nodes} * kCandidatesPerNode;
+  unseen_ = limits.oldest;
+  work_ = int64_t{limits.nodes} * kCandidatesPerNode;
   room_ = units_.capacity;
   slots_ = units_.max_sequences;
   worth_ = 0;
   best_ = 0;
   Push(anchor);
   cursor_ = order == Order::kOldestFirst ? pool_.oldest() : room_;
-  if (order == Order::kOldestFirst && price.OfSlot() == 0) FillRoughly();
-  enough_ = Bound() - std::min(Bound(), limits_.good);
+  if (order == Order::kOldestFirst && price.OfSlot() == 0) {
+    FillRoughly(limits.to_choose);
+  }
+  enough_ = Bound() - std::min(Bound(), limits.good);
   Visit(0);
   PopTo(0);
   return price.OfPack() - best_;
 }
 
-void PackSearch::FillRoughly() {
-  const uint64_t enough = limits_.to_choose * pool_.total();
+void PackSearch::FillRoughly(uint64_t to_choose) {
+  const uint64_t enough = to_choose * pool_.total();
   for (; cursor_ != kNone; cursor_ = pool_.Newer(cursor_)) {
     if (uint64_t{room_} * pool_.size() <= enough || slots_ == 0) return;
     const uint32_t kind = pool_.KindOf(cursor_);

@@ -34,12 +34,13 @@ class PackSearch {
   enum class Order { kOldestFirst, kLongestFirst };  // of the candidates
 
   // The pool must outlive the search.
-  PackSearch(const Units& units, const Limits& limits, PendingPool* pool)
-      : units_(units), limits_(limits), pool_(*pool) {}
+  PackSearch(const Units& units, PendingPool* pool)
+      : units_(units), pool_(*pool) {}
 
   // Finds a pack with a unit of the kind `anchor`; returns what it loses: the
   // price of a whole pack less that of its units.
-  uint64_t Run(uint32_t anchor, const Price& price, Order order);
+  uint64_t Run(uint32_t anchor, const Price& price, Order order,
+               const Limits& limits);
 
   // The kinds of the pack that Run found, one for each unit. Until the next
   // Run.
@@ -65,7 +66,7 @@ class PackSearch {
   bool done() const { return best_ >= enough_ || work_ <= 0; }
 
   // Takes the oldest while the room is far too large to search.
-  void FillRoughly();
+  void FillRoughly(uint64_t to_choose);
 
   // Packs the longest units up to `limit` that fit, records, and takes them
   // out again.
@@ -81,7 +82,6 @@ class PackSearch {
   void Visit(size_t first);
 
   const Units units_;
-  const Limits limits_;
   PendingPool& pool_;
 
   // Of one run.

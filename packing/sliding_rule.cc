@@ -19,7 +19,8 @@ constexpr uint32_t kNone = PendingPool::kNone;
 
 // What an effort tries. docs/sliding.md has what each number is worth.
 struct Tuning {
-  PackSearch::Limits search;
+  PackSearch::Limits by_volume;
+  PackSearch::Limits by_pieces;
   bool longest;          // try the longest unit as an anchor
   size_t oldest_kinds;   // tried as anchors where pieces are priced
   size_t final_lambdas;  // tried for the whole rest, beside the current one
@@ -27,15 +28,22 @@ struct Tuning {
 
 Tuning TuningOf(Effort effort) {
   constexpr uint64_t kTenThousandth = Price::kOne / 10000;
+  constexpr PackSearch::Limits kNarrow = {32, 32, 3, 5 * kTenThousandth};
+  constexpr PackSearch::Limits kMiddle = {128, 32, 3, 2 * kTenThousandth};
+  constexpr PackSearch::Limits kWide = {256, 64, 5, 2 * kTenThousandth};
+  constexpr PackSearch::Limits kWideByVolume = {512, 256, 12,
+                                                2 * kTenThousandth};
   switch (effort) {
     case Effort::kFast:
-      return {{32, 32, 3, 5 * kTenThousandth}, false, 1, 1};
+      return {kNarrow, kNarrow, false, 1, 1};
     case Effort::kBalanced:
-      return {{128, 32, 3, 2 * kTenThousandth}, true, 2, 4};
+      return {kMiddle, kMiddle, true, 2, 4};
     case Effort::kThorough:
       break;
   }
-  return {{256, 64, 5, 2 * kTenThousandth}, true, 4, 12};
+  // By volume nothing counts but exact fits. Most searches find one at once, so
+  // that a wide one costs little; only clustered input needs it.
+  return {kWideByVolume, kWide, true, 4, 12};
 }
 
 // An anchor whose pack loses no more than this is taken at once. From a
@@ -59,7 +67,7 @@ class SlidingRule final : public Rule {
         choice_(units_),
         slot_share_(units_),
         price_(units_, Price::kVolume, slot_share_.value()),
-        search_(units_, tuning_.search, &pool_) {}
+        search_(units_, &pool_) {}
 
   void Add(absl::Span<const uint32_t> footprints, Packs* packs) override {
     for (const uint32_t footprint : footprints) AddOne(footprint, packs);
@@ -85,6 +93,10 @@ class SlidingRule final : public Rule {
   void Enter(const Pending& unit);
   void SetPrice(uint32_t lambda) {
     price_ = Price(units_, lambda, slot_share_.value());
+  }
+  const PackSearch::Limits& SearchLimits() const {
+    return price_.lambda() == Price::kVolume ? tuning_.by_volume
+                                             : tuning_.by_pieces;
   }
   bool OldestIsDue() const { return next_ - oldest_pending() >= max_age_; }
 
@@ -141,8 +153,8 @@ void SlidingRule::Enter(const Pending& unit) {
 void SlidingRule::Release(Packs* packs) {
   uint64_t least = ~uint64_t{0};
   const auto try_anchor = [&](uint32_t kind) {
-    const uint64_t loss =
-        search_.Run(kind, price_, PackSearch::Order::kOldestFirst);
+    const uint64_t loss = search_.Run(
+        kind, price_, PackSearch::Order::kOldestFirst, SearchLimits());
     if (loss < least) {
       least = loss;
       best_.assign(search_.pack().begin(), search_.pack().end());
@@ -174,7 +186,7 @@ void SlidingRule::ReleaseAndAdjust(Packs* packs) {
 
 void SlidingRule::ReleaseLongest(Packs* packs) {
   search_.Run(pool_.LongestWithin(units_.capacity), price_,
-              PackSearch::Order::kLongestFirst);
+              PackSearch::Order::kLongestFirst, SearchLimits());
   Append(search_.pack(), packs);
 }
 

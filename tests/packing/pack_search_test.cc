@@ -118,9 +118,9 @@ Found Search(const std::vector<uint32_t>& pending, const Units& units,
              const PackSearch::Limits& limits) {
   PendingPool pool(units.capacity);
   for (size_t i = 0; i < pending.size(); ++i) pool.Add(i, pending[i]);
-  PackSearch search(units, limits, &pool);
+  PackSearch search(units, &pool);
   Found found;
-  found.loss = search.Run(pool.KindOf(pool.oldest()), price, order);
+  found.loss = search.Run(pool.KindOf(pool.oldest()), price, order, limits);
   for (uint32_t kind : search.pack()) {
     found.footprints.push_back(pool.Footprint(kind));
   }
