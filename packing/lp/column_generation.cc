@@ -149,9 +149,9 @@ class Level {
     AddPatterns(std::move(used));
   }
 
-  // Solves the program as far as it matters: until its bound is `enough` or the
-  // solution rounded up, or close enough for a level that is not exact. False
-  // where it was not.
+  // Solves the program as far as it matters: until the solution, rounded up, is
+  // no more than its bound or `enough`, which is one too; on a level that is
+  // not exact until it is close. False where time was too short.
   bool Relax(uint64_t enough) {
     double best_bound = 0;
     std::vector<double> center;  // the prices of the best bound
@@ -171,7 +171,7 @@ class Level {
           center = std::move(smooth);
         }
         if (is_exact()
-                ? lower_bound_ >= std::min(enough, CeilOf(master_.packs()))
+                ? std::max(enough, lower_bound_) >= CeilOf(master_.packs())
                 : best_bound >= (1 - kCoarseGap) * master_.packs()) {
           return true;
         }

@@ -1,10 +1,31 @@
-#include <algorithm>
-
+#include "ClpEventHandler.hpp"
 #include "ClpSimplex.hpp"
 #include "CoinPackedMatrix.hpp"
 #include "packing/lp/master_lp.h"
 
 namespace packhouse {
+namespace {
+
+// Stops the simplex method when time is up. It is asked whenever a basis is
+// factorised, every few milliseconds.
+class StopInTime final : public ClpEventHandler {
+ public:
+  explicit StopInTime(const std::function<bool()>* out_of_time)
+      : out_of_time_(out_of_time) {}
+
+  int event(Event event) override {
+    constexpr int kGoOn = -1;
+    constexpr int kStop = 5;
+    return event == endOfFactorization && (*out_of_time_)() ? kStop : kGoOn;
+  }
+
+  ClpEventHandler* clone() const override { return new StopInTime(*this); }
+
+ private:
+  const std::function<bool()>* out_of_time_;
+};
+
+}  // namespace
 
 struct MasterLp::Solver {
   ClpSimplex simplex;
@@ -64,21 +85,15 @@ void MasterLp::AddPatterns(absl::Span<const Pattern> patterns) {
 
 bool MasterLp::Solve(const std::function<bool()>& out_of_time) {
   ClpSimplex& simplex = solver_->simplex;
-  // An iteration costs about 100 ns a row; look at the clock every few
-  // milliseconds.
-  const int step = std::max(50, static_cast<int>(50000 / solver_->lengths));
-  constexpr int kStoppedAtLimit = 3;
-  while (true) {
-    simplex.setMaximumIterations(step);
-    if (solver_->new_columns) {
-      simplex.primal();
-    } else {
-      simplex.dual();
-    }
-    if (simplex.status() != kStoppedAtLimit) break;
-    if (out_of_time()) return false;
+  const StopInTime stop(&out_of_time);
+  simplex.passInEventHandler(&stop);
+  if (solver_->new_columns) {
+    simplex.primal();
+  } else {
+    simplex.dual();
   }
-  return simplex.status() == 0;
+  constexpr int kOptimal = 0;
+  return simplex.status() == kOptimal;
 }
 
 double MasterLp::packs() const { return solver_->simplex.objectiveValue(); }
