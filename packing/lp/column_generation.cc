@@ -210,7 +210,9 @@ class Level {
         *finished = false;
         break;
       }
+      const size_t groups = fixed.size();
       Fix(&fixed);
+      if (fixed.size() == groups) break;  // only rounding errors are left
     }
     return best;
   }
@@ -341,7 +343,7 @@ class Level {
     return false;
   }
 
-  // Makes some of the solution's packs. At least one where a unit is left.
+  // Makes some of the solution's packs.
   void Fix(FootprintGroups* fixed) {
     std::vector<std::pair<double, size_t>> used;
     double all = 0;

@@ -149,19 +149,23 @@ std::vector<double> NonNegativeLeastSquares(
     refused.assign(columns.size(), false);
     while (true) {
       // Go towards the solution as far as no x becomes negative, and drop what
-      // has become 0.
+      // has become 0: at least the one that stopped it.
       double step = 1;
+      size_t stopper = active.size();
       for (size_t k = 0; k < active.size(); ++k) {
         const double at = x[active[k]];
-        if (solution[k] <= 0) step = std::min(step, at / (at - solution[k]));
+        if (solution[k] > 0 || at / (at - solution[k]) >= step) continue;
+        step = at / (at - solution[k]);
+        stopper = k;
       }
       for (size_t k = 0; k < active.size(); ++k) {
         double& at = x[active[k]];
         at = step == 1 ? solution[k] : at + step * (solution[k] - at);
       }
-      if (step == 1) break;
+      if (stopper == active.size()) break;
+      x[active[stopper]] = 0;
       for (size_t k = active.size(); k-- > 0;) {
-        if (solution[k] > 0 || x[active[k]] > kTolerance) continue;
+        if (x[active[k]] > 0) continue;
         x[active[k]] = 0;
         used[active[k]] = false;
         active.erase(active.begin() + static_cast<std::ptrdiff_t>(k));

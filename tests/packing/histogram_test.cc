@@ -134,6 +134,33 @@ TEST(Histogram, PublishedTable) {
   EXPECT_EQ(squad.report.lower_bound_packs, 40195u);
 }
 
+// The table of the paper, and what its code gives beyond it.
+TEST(Histogram, PublishedForms) {
+  const std::vector<LengthCount> wikipedia =
+      ReadHistogram("data/lengths/wikipedia_bert512.hist.csv.gz");
+  struct Row {
+    const char* algorithm;
+    int64_t depth;
+    double efficiency;
+    uint64_t packs;
+  };
+  for (const Row& row : {Row{"spfhp_reference", 3, 0.8944, 9094695},
+                         Row{"spfhp_reference", 8, 0.9890, 8224673},
+                         Row{"spfhp_reference", 0, 0.99604, 8166708},
+                         Row{"lpfhp_reference", 8, 0.9911, 8207569},
+                         Row{"lpfhp_reference", 0, 0.99949, 8138483},
+                         Row{"nnlshp", 3, 0.9975, 8155059}}) {
+    SCOPED_TRACE(row.algorithm);
+    PackSpec spec;
+    spec.algorithm = row.algorithm;
+    spec.capacity_tokens = 512;
+    spec.max_sequences_per_pack = row.depth;
+    const HistogramPlan plan = *PlanHistogram(wikipedia, spec);
+    EXPECT_EQ(plan.report.packs, row.packs);
+    EXPECT_NEAR(*plan.report.efficiency(), row.efficiency, 0.00005);
+  }
+}
+
 TEST(Histogram, RefusesBadInput) {
   PackSpec spec;
   spec.capacity_tokens = 8;
