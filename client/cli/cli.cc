@@ -12,6 +12,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/algorithm/container.h"
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -48,7 +49,13 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_usage(const CLI::App* app, std::string) const override {
     std::string usage = "\nUsage: packhouse";
     if (app->get_parent() == nullptr) return usage + " COMMAND ...\n";
-    absl::StrAppend(&usage, " ", app->get_name());
+    std::string words = app->get_name();
+    for (const CLI::App* parent = app->get_parent();
+         parent->get_parent() != nullptr; parent = parent->get_parent()) {
+      words = absl::StrCat(parent->get_name(), " ", words);
+    }
+    absl::StrAppend(&usage, " ", words);
+    if (!app->get_subcommands({}).empty()) return usage + " SUBJECT ...\n";
     for (const CLI::Option* option : app->get_options()) {
       if (!option->get_required()) continue;
       absl::StrAppend(&usage, " ", option->get_name());
@@ -128,6 +135,35 @@ void AddVerify(Program* program) {
   AddSpec(app, &program->options);
 }
 
+void AddAdvise(Program* program) {
+  CLI::App* app = AddCommand(
+      program, "advise", &RunAdvise, "Say what each rule and window would give",
+      "Every rule packs the list at each capacity and window; a histogram is\n"
+      "packed whole. Ends with the options to use, and why.\n"
+      "\n"
+      "Example:\n"
+      "  packhouse advise lengths.txt --capacity 4096 --html advice.html");
+  AddLengths(app, &program->options, kPlanLengthsText);
+  AddAdvise(app, &program->options);
+}
+
+void AddBench(Program* program) {
+  CLI::App* app =
+      program->app.add_subcommand("bench", "Measure how fast this machine is");
+  app->group("Commands");
+  app->require_subcommand(0, 1);
+  app->footer("packhouse bench SUBJECT --help says more.");
+  CLI::App* packing =
+      app->add_subcommand("packing", "The packing rules, in this process");
+  packing->footer(
+      "One thread packs the same list again and again by each rule.\n"
+      "\n"
+      "Example:\n"
+      "  packhouse bench packing --window 256 --json");
+  program->commands[packing] = &RunBenchPacking;
+  AddBenchPacking(packing, &program->options);
+}
+
 void AddHealth(Program* program) {
   CLI::App* app = AddCommand(
       program, "health", &RunHealth, "Ask whether a packhoused is serving",
@@ -153,6 +189,8 @@ void AddCommands(Program* program) {
   AddPlan(program);
   AddStream(program);
   AddVerify(program);
+  AddAdvise(program);
+  AddBench(program);
   AddHealth(program);
 }
 
@@ -177,10 +215,10 @@ std::string UsageText(const CLI::App& app, const CLI::Error& error) {
   return error.what();
 }
 
-std::vector<std::string> CommandNames(const Program& program) {
+std::vector<std::string> SubcommandNames(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* app : program.app.get_subcommands({})) {
-    names.push_back(app->get_name());
+  for (const CLI::App* each : app.get_subcommands({})) {
+    names.push_back(each->get_name());
   }
   return names;
 }
@@ -200,10 +238,29 @@ absl::Status CheckOptions(const CommandOptions& options, Command command) {
   return absl::OkStatus();
 }
 
+// `args` with the name of a list option before each of the whole numbers that
+// follow it: "--capacity 512 1024" means both, and what is behind the numbers
+// is not one of them.
+std::vector<std::string> WithListsSpelledOut(std::vector<std::string> args) {
+  std::vector<std::string> spelled;
+  std::string list;  // the option that more numbers belong to
+  for (std::string& arg : args) {
+    const bool is_number =
+        !arg.empty() && absl::c_all_of(arg, absl::ascii_isdigit);
+    if (is_number && !list.empty() && spelled.back() != list) {
+      spelled.push_back(list);
+    }
+    if (!is_number) list.clear();
+    if (arg == "--capacity" || arg == "--window") list = arg;
+    spelled.push_back(std::move(arg));
+  }
+  return spelled;
+}
+
 // Parses `args` and runs the command they choose. Throws CLI::Error.
 absl::Status Run(Program* program, std::vector<std::string> args,
                  std::ostream& out) {
-  const std::vector<std::string> names = CommandNames(*program);
+  const std::vector<std::string> names = SubcommandNames(program->app);
   if (!args.empty() && args[0] == "help") {  // help COMMAND is COMMAND --help
     args.erase(args.begin());
     args.push_back("--help");
@@ -214,6 +271,9 @@ absl::Status Run(Program* program, std::vector<std::string> args,
         absl::StrCat("unknown command ", Quoted(args[0]), "; this build has ",
                      absl::StrJoin(names, ", ")));
   }
+  if (!args.empty() && args[0] == "advise") {
+    args = WithListsSpelledOut(std::move(args));
+  }
   std::reverse(args.begin(), args.end());
   program->app.parse(std::move(args));
   const std::vector<CLI::App*> chosen = program->app.get_subcommands();
@@ -222,7 +282,15 @@ absl::Status Run(Program* program, std::vector<std::string> args,
         absl::StrCat("a command is needed: ", absl::StrJoin(names, ", "),
                      "; see packhouse --help"));
   }
-  const Command command = program->commands.at(chosen.front());
+  const CLI::App* app = chosen.front();
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  const auto found = program->commands.find(app);
+  if (found == program->commands.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        app->get_name(),
+        " needs a subject: ", absl::StrJoin(SubcommandNames(*app), ", ")));
+  }
+  const Command command = found->second;
   absl::Status status = CheckOptions(program->options, command);
   if (!status.ok()) return status;
   return command(program->options, out);

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -107,20 +105,12 @@ absl::StatusOr<LengthList> ReadList(const CommandOptions& options) {
   return std::move(*list);
 }
 
-// True if both lead to one regular file, by whatever names or links.
-bool IsSameFile(const std::string& a, const std::string& b) {
-  std::error_code error;
-  return std::filesystem::is_regular_file(a, error) &&
-         std::filesystem::equivalent(a, b, error);
-}
-
 // OK if what a command writes can be expected to reach its places.
 absl::Status CheckOutputPaths(const CommandOptions& options) {
   const std::string& lengths = options.lengths_path;
   const auto check = [&](const char* option, const std::string& path) {
     if (path.empty()) return absl::OkStatus();
-    if (IsSameFile(lengths == "-" ? "/dev/stdin" : lengths,
-                   path == "-" ? "/dev/stdout" : path)) {
+    if (IsSameFile(lengths, path)) {
       return InputError(option,
                         absl::StrCat(path, " is the file of LENGTHS itself"));
     }

@@ -13,6 +13,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/cli/advice.h"
+#include "client/cli/packing_speed.h"
 #include "packhouse/client.h"
 #include "packhouse/cost.h"
 #include "packhouse/spec.h"
@@ -33,6 +35,9 @@ struct CommandOptions {
   std::string packs_path;  // PACKS; empty: none is written
   std::string fates_path;  // likewise
   bool json = false;
+  AdviceQuery advice;     // of advise, in place of spec
+  std::string html_path;  // likewise; empty: none is written
+  SpeedQuery bench;       // of bench packing, in place of spec
 };
 
 absl::Status RunPlan(const CommandOptions& options, std::ostream& out);
@@ -41,6 +46,11 @@ absl::Status RunStream(const CommandOptions& options, std::ostream& out);
 // FAILED_PRECONDITION where PACKS is not a legal answer for LENGTHS; `out` then
 // has the JSON, if that was asked for.
 absl::Status RunVerify(const CommandOptions& options, std::ostream& out);
+
+absl::Status RunAdvise(const CommandOptions& options, std::ostream& out);
+
+// Takes LENGTHS of its own where lengths_path is empty.
+absl::Status RunBenchPacking(const CommandOptions& options, std::ostream& out);
 
 absl::Status RunHealth(const CommandOptions& options, std::ostream& out);
 

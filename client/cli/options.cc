@@ -33,6 +33,18 @@ std::string CheckNotEmpty(const std::string& text) {
 constexpr double kMinSeconds = 0.001;
 constexpr double kMaxWaitSeconds = 1e9;
 
+template <typename Integer>
+Integer ParseInteger(const char* name, const std::string& text, Integer min,
+                     Integer max) {
+  Integer value;
+  if (!absl::SimpleAtoi(text, &value) || value < min || value > max) {
+    throw CLI::ValidationError(
+        name, absl::StrCat(Quoted(text), " is not a whole number from ", min,
+                           " to ", max));
+  }
+  return value;
+}
+
 // An option whose value is a whole number from `min` to `max`, in decimal
 // digits: CLI11's own conversion would take 010 for 8.
 template <typename Integer>
@@ -43,14 +55,7 @@ CLI::Option* AddInteger(CLI::App* app, const char* name,
       ->add_option_function<std::string>(
           name,
           [=](const std::string& text) {
-            Integer value;
-            if (!absl::SimpleAtoi(text, &value) || value < min || value > max) {
-              throw CLI::ValidationError(
-                  name,
-                  absl::StrCat(Quoted(text), " is not a whole number from ",
-                               min, " to ", max));
-            }
-            set(value);
+            set(ParseInteger(name, text, min, max));
           },
           description)
       ->type_name("N");
@@ -116,16 +121,54 @@ std::string RuleNames(bool online) {
   return absl::StrJoin(names, ", ");
 }
 
+// What holds in a pack whichever rule fills it, and the policies.
+void AddLimits(CLI::App* app, PackSpec* spec) {
+  AddInteger(app, "--max-sequences", &spec->max_sequences_per_pack, int64_t{0},
+             kMaxSequencesPerPack,
+             "Sequences that a pack may hold (default 0, no limit)")
+      ->group(kPackingGroup);
+  AddInteger(app, "--alignment", &spec->sequence_alignment, int64_t{1},
+             kMaxCapacityTokens,
+             "Round each sequence up to a multiple of N tokens, at\n"
+             "most the capacity (default 1)")
+      ->group(kPackingGroup);
+  AddChoice(app, "--overlong", &spec->overlong, kOverlongNames,
+            "What to do with a sequence over the capacity");
+  AddChoice(app, "--empty", &spec->empty, kEmptyNames,
+            "What to do with a sequence of no tokens");
+}
+
+// An option of whole numbers, given once for each or with commas.
+void AddIntegers(CLI::App* app, const char* name, std::vector<int64_t>* values,
+                 int64_t max, const std::string& description) {
+  app->add_option_function<std::vector<std::string>>(
+         name,
+         [=](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             values->push_back(ParseInteger(name, text, int64_t{1}, max));
+           }
+         },
+         description)
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->type_name("N")
+      ->group(kPackingGroup);
+}
+
+void AddField(CLI::App* app, CommandOptions* options) {
+  app->add_option("--field", options->field,
+                  "LENGTHS is JSON Lines; NAME is the key of the length")
+      ->check(&CheckNotEmpty)
+      ->type_name("NAME");
+}
+
 }  // namespace
 
 void AddLengths(CLI::App* app, CommandOptions* options, const char* text) {
   app->add_option("LENGTHS", options->lengths_path, text)
       ->type_name("")
       ->required();
-  app->add_option("--field", options->field,
-                  "LENGTHS is JSON Lines; NAME is the key of the length")
-      ->check(&CheckNotEmpty)
-      ->type_name("NAME");
+  AddField(app, options);
 }
 
 void AddSpec(CLI::App* app, CommandOptions* options) {
@@ -149,19 +192,7 @@ void AddSpec(CLI::App* app, CommandOptions* options) {
                    "); a server may allow less than\nplan does"))
       ->group(kPackingGroup)
       ->each([options](const std::string&) { options->window_given = true; });
-  AddInteger(app, "--max-sequences", &spec->max_sequences_per_pack, int64_t{0},
-             kMaxSequencesPerPack,
-             "Sequences that a pack may hold (default 0, no limit)")
-      ->group(kPackingGroup);
-  AddInteger(app, "--alignment", &spec->sequence_alignment, int64_t{1},
-             kMaxCapacityTokens,
-             "Round each sequence up to a multiple of N tokens, at\n"
-             "most the capacity (default 1)")
-      ->group(kPackingGroup);
-  AddChoice(app, "--overlong", &spec->overlong, kOverlongNames,
-            "What to do with a sequence over the capacity");
-  AddChoice(app, "--empty", &spec->empty, kEmptyNames,
-            "What to do with a sequence of no tokens");
+  AddLimits(app, spec);
   AddInteger<uint64_t>(
       app, "--seed", [spec](uint64_t seed) { spec->seed = seed; }, 0,
       std::numeric_limits<uint64_t>::max(),
@@ -237,6 +268,58 @@ void AddServer(CLI::App* app, CommandOptions* options) {
           })
       ->type_name("SECONDS")
       ->group(kServerGroup);
+}
+
+void AddAdvise(CLI::App* app, CommandOptions* options) {
+  AdviceQuery* query = &options->advice;
+  AddJson(app, options);
+  app->add_option("--html", options->html_path,
+                  "Write a page with charts here; - is standard output,\n"
+                  "which then has nothing else")
+      ->check(&CheckNotEmpty)
+      ->type_name("FILE");
+  AddIntegers(app, "--capacity", &query->capacities, kMaxCapacityTokens,
+              "Tokens that a pack holds; may be given several times\n"
+              "(default: powers of two that suit the lengths)");
+  AddIntegers(app, "--window", &query->windows, kMaxWindowSequences,
+              "Sequences looked at together; may be given several\n"
+              "times (default 64, 256, 1024 and 4096, as far as the\n"
+              "list is longer)");
+  AddLimits(app, &query->limits);
+  app->add_flag("--all", query->all,
+                "Rules and efforts for audit too: nnlshp, the published\n"
+                "batch forms, sliding thorough")
+      ->group(kPackingGroup);
+}
+
+void AddBenchPacking(CLI::App* app, CommandOptions* options) {
+  SpeedQuery* query = &options->bench;
+  PackSpec* spec = &query->limits;
+  app->add_option("LENGTHS", options->lengths_path,
+                  "Sequence lengths in tokens, as plan takes a list\n"
+                  "(default: 262144 log-normal ones)")
+      ->type_name("")
+      ->check(&CheckNotEmpty);
+  AddField(app, options);
+  AddJson(app, options);
+  AddInteger(app, "--capacity", &spec->capacity_tokens, int64_t{1},
+             kMaxCapacityTokens,
+             absl::StrCat("Tokens that a pack holds (default ",
+                          spec->capacity_tokens, ")"))
+      ->group(kPackingGroup);
+  app->add_option("--algorithm", query->algorithms,
+                  "Rule for streams; may be given several times (default:\n"
+                  "all of them)")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->type_name("NAME")
+      ->group(kPackingGroup);
+  AddInteger(app, "--window", &spec->window_sequences, int64_t{1},
+             kMaxWindowSequences,
+             absl::StrCat("Sequences looked at together (default ",
+                          spec->window_sequences, ")"))
+      ->group(kPackingGroup);
+  AddLimits(app, spec);
 }
 
 void AddBatch(CLI::App* app, CommandOptions* options) {

@@ -54,6 +54,14 @@ bool IsStandardOutput(const std::string& path) {
   return path == "-" || path == "/dev/stdout";
 }
 
+bool IsSameFile(const std::string& input, const std::string& output) {
+  const std::string in = input == "-" ? "/dev/stdin" : input;
+  const std::string out = output == "-" ? "/dev/stdout" : output;
+  std::error_code error;
+  return std::filesystem::is_regular_file(in, error) &&
+         std::filesystem::equivalent(in, out, error);
+}
+
 absl::Status CheckOutputPath(const std::string& path) {
   if (IsStandardOutput(path)) return absl::OkStatus();
   struct stat info;

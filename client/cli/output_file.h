@@ -14,6 +14,10 @@ namespace packhouse {
 // True for "-" and "/dev/stdout".
 bool IsStandardOutput(const std::string& path);
 
+// True if a file to read and one to write, either of which may be "-", are one
+// regular file, by whatever names or links.
+bool IsSameFile(const std::string& input, const std::string& output);
+
 // OK if an OutputFile at `path` can be expected to succeed; else
 // INVALID_ARGUMENT. Changes nothing: for asking before long work.
 absl::Status CheckOutputPath(const std::string& path);
