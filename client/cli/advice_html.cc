@@ -260,7 +260,7 @@ class LengthChart {
                    capacity.capacity <= b.longest;
           });
       if (bin == bins_.end()) continue;
-      const double inside = std::log(length / bin->shortest) /
+      const double inside = std::log((length + 1) / bin->shortest) /
                             std::log((bin->longest + 1.0) / bin->shortest);
       const double x = X(static_cast<double>(bin - bins_.begin()) + inside);
       svg += Line(x, kPlot.top, x, kPlot.bottom, "bound");
@@ -544,7 +544,8 @@ std::string Recommendation(const Advice& advice) {
 }  // namespace
 
 std::string AdviceHtml(const Advice& advice, absl::string_view name) {
-  const std::string title = Escaped(absl::StrCat("Packing ", name));
+  const std::string title =
+      Escaped(absl::StrCat("Packing ", name.substr(name.rfind('/') + 1)));
   std::string html = absl::StrCat(
       "<!DOCTYPE html>\n"
       "<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n"
@@ -558,7 +559,7 @@ std::string AdviceHtml(const Advice& advice, absl::string_view name) {
       title, "</h1>\n", Summary(advice), Recommendation(advice),
       "<h2>Lengths</h2>\n",
       Paragraph("Bars: share of the sequences. Line: share of the tokens. "
-                "Dashed: the capacities, where a sequence is longer.",
+                "Dashed: capacities that a sequence is as long as, or longer.",
                 "soft"),
       "<div class=\"panel\">\n", LengthChart(advice).Svg(), "</div>\n");
   for (const CapacityAdvice& capacity : advice.capacities) {

@@ -21,7 +21,7 @@ constexpr size_t kColumns = 80;
 constexpr size_t kMaxBins = 16;
 
 constexpr size_t kLengthBarColumns = 40;
-constexpr size_t kEfficiencyBarColumns = 14;
+constexpr size_t kEfficiencyBarColumns = 12;
 
 // A bar of `columns` for `fraction` 1, drawn to an eighth of a column. What is
 // more than nothing can be seen.
@@ -128,15 +128,15 @@ std::string Scale(double floor) {
 std::string Table(const Advice& advice, const CapacityAdvice& capacity) {
   const double floor = AxisFloor(capacity);
   std::string text = absl::StrFormat(
-      "  %-15s%7s%10s%9s%9s%14s\n"
-      "  %-15s%7s%10s%9s%9s%8s%6s  %s\n",
+      "  %-15s%7s%10s%9s%10s%13s\n"
+      "  %-15s%7s%10s%9s%10s%7s%6s  %s\n",
       "", "", "", "", "", "seqs a pack", "rule", "window", "packs", "full",
       "displaced", "mean", "most", Scale(floor));
   for (size_t i = 0; i < capacity.rows.size(); ++i) {
     const AdviceRow& row = capacity.rows[i];
     const double efficiency = *row.figures.efficiency();
     absl::StrAppendFormat(
-        &text, "%c %-15s%7s%10s%9s%9s%8s%6s  %s\n",
+        &text, "%c %-15s%7s%10s%9s%10s%7s%6s  %s\n",
         capacity.recommended == i ? '>' : ' ', RuleLabel(row.spec),
         row.whole_list ? "all" : absl::StrCat(row.spec.window_sequences),
         Grouped(row.figures.packs), PercentText(efficiency),

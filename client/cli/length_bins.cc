@@ -29,6 +29,7 @@ std::vector<LengthBin> BinsOf(absl::Span<const LengthCount> lengths,
     }
     if (bin.sequences > 0 || !bins.empty()) bins.push_back(bin);
   }
+  if (!bins.empty()) bins.back().longest = lengths.back().length;
   return bins;
 }
 

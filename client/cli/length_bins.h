@@ -22,8 +22,8 @@ struct LengthBin {
 
 // The lengths above 0 in ranges that grow with the length: 8, 4, 2 or 1 for
 // each doubling, the most that give at most `max_bins` (1 for each doubling may
-// give more, 32). From the first range that has a sequence to the last.
-// Requires lengths that ascend.
+// give more, 32). From the first range that has a sequence to the last, which
+// ends with the longest length. Requires lengths that ascend.
 std::vector<LengthBin> LengthBins(absl::Span<const LengthCount> lengths,
                                   size_t max_bins);
 
