@@ -93,15 +93,12 @@ int32_t Pricing::Solve(absl::Span<const int32_t> prices,
       left -= taken;
     }
     const size_t room = width_ - 1 - footprints_[i];
-    int32_t value = prices[i];
-    if (layers_ == 1) {
-      value += max_units_ > 1 ? values_[room] : 0;
-    } else if (layers_ > 1) {
-      value += values_[(layers_ - 2) * width_ + room];
-    }
+    const size_t others = layers_ == 1 ? 0 : layers_ - 2;
+    const int32_t value = prices[i] + values_[others * width_ + room];
     candidates_.push_back({value, i, static_cast<uint32_t>(items_.size())});
     best = std::max(best, value);
-    AddItem(i, 1, prices[i]);
+    // Where a pack is one unit nothing joins it.
+    if (max_units_ > 1) AddItem(i, 1, prices[i]);
   }
   return best;
 }
@@ -111,7 +108,6 @@ Pattern Pricing::Trace(const Candidate& candidate) const {
   size_t room = width_ - 1 - footprints_[candidate.index];
   // Layer `free - 1` holds the packs of at most `free` units.
   uint32_t free = layers_ == 1 ? 1 : layers_ - 1;
-  if (max_units_ == 1) free = 0;
   for (size_t i = candidate.items; i-- > 0 && free > 0;) {
     const size_t layer = layers_ == 1 ? 0 : free - 1;
     if (taken_[(i * layers_ + layer) * width_ + room] == 0) continue;
