@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "packhouse/histogram.h"
-#include "packhouse/packer.h"
+#include "packhouse/plan.h"
 
 namespace packhouse {
 namespace {

@@ -21,7 +21,7 @@ constexpr size_t kColumns = 80;
 constexpr size_t kMaxBins = 16;
 
 constexpr size_t kLengthBarColumns = 40;
-constexpr size_t kEfficiencyBarColumns = 12;
+constexpr size_t kEfficiencyBarColumns = 11;
 
 // A bar of `columns` for `fraction` 1, drawn to an eighth of a column. What is
 // more than nothing can be seen.
@@ -128,15 +128,15 @@ std::string Scale(double floor) {
 std::string Table(const Advice& advice, const CapacityAdvice& capacity) {
   const double floor = AxisFloor(capacity);
   std::string text = absl::StrFormat(
-      "  %-15s%7s%10s%9s%10s%13s\n"
-      "  %-15s%7s%10s%9s%10s%7s%6s  %s\n",
+      "  %-16s%7s%10s%9s%10s%13s\n"
+      "  %-16s%7s%10s%9s%10s%7s%6s  %s\n",
       "", "", "", "", "", "seqs a pack", "rule", "window", "packs", "full",
       "displaced", "mean", "most", Scale(floor));
   for (size_t i = 0; i < capacity.rows.size(); ++i) {
     const AdviceRow& row = capacity.rows[i];
     const double efficiency = *row.figures.efficiency();
     absl::StrAppendFormat(
-        &text, "%c %-15s%7s%10s%9s%10s%7s%6s  %s\n",
+        &text, "%c %-16s%7s%10s%9s%10s%7s%6s  %s\n",
         capacity.recommended == i ? '>' : ' ', RuleLabel(row.spec),
         row.whole_list ? "all" : absl::StrCat(row.spec.window_sequences),
         Grouped(row.figures.packs), PercentText(efficiency),
@@ -145,7 +145,7 @@ std::string Table(const Advice& advice, const CapacityAdvice& capacity) {
         Bar((efficiency - floor) / (1 - floor), kEfficiencyBarColumns));
   }
   absl::StrAppendFormat(
-      &text, "  %-22s%10s%9s%25s%s\n", "lower bound",
+      &text, "  %-23s%10s%9s%25s%s\n", "lower bound",
       Grouped(capacity.lower_bound_packs),
       PercentText(capacity.lower_bound_efficiency), "",
       Bar((capacity.lower_bound_efficiency - floor) / (1 - floor),

@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "packhouse/packer.h"
 #include "packhouse/packs.h"
@@ -108,18 +109,19 @@ std::vector<Effort> Efforts(const std::string& rule) {
 absl::StatusOr<std::vector<PackSpec>> Specs(const SpeedQuery& query) {
   std::vector<PackSpec> specs;
   const bool all = query.algorithms.empty();
-  for (const std::string& rule : all ? AlgorithmNames() : query.algorithms) {
+  const std::vector<std::string> known = AlgorithmNames();
+  for (const std::string& rule : all ? known : query.algorithms) {
     if (all && !IsOnline(rule)) continue;
+    if (absl::c_linear_search(known, rule) && !IsOnline(rule)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "algorithm is ", rule, ", which packs whole lists only"));
+    }
     for (const Effort effort : Efforts(rule)) {
       PackSpec spec = query.limits;
       spec.algorithm = rule;
       spec.effort = effort;
       absl::Status status = ValidateSpec(spec);
       if (!status.ok()) return status;
-      if (!IsOnline(rule)) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "algorithm is ", rule, ", which packs whole lists only"));
-      }
       specs.push_back(std::move(spec));
     }
   }
