@@ -22,6 +22,9 @@ endif()
 function(packhouse_compile_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow
                          -Wconversion -Wno-sign-conversion -Werror)
+  # The same results on every machine: a product and a sum are rounded one after
+  # the other, also where an instruction could do both.
+  target_compile_options(${target} PRIVATE -ffp-contract=off)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     target_compile_options(${target} PRIVATE -Wthread-safety)
   endif()

@@ -92,11 +92,8 @@ absl::StatusOr<std::vector<double>> PackCosts(
       tokens += length;
       squares += length * length;
     }
-    // Two statements, so that no compiler may fuse them into one rounding.
-    const double linear = model.per_token * static_cast<double>(tokens);
-    const double quadratic =
-        model.per_token_squared * static_cast<double>(squares);
-    costs.push_back(linear + quadratic);
+    costs.push_back(model.per_token * static_cast<double>(tokens) +
+                    model.per_token_squared * static_cast<double>(squares));
   }
   return costs;
 }

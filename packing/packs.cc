@@ -1,7 +1,5 @@
 #include "packhouse/packs.h"
 
-#include <algorithm>
-
 namespace packhouse {
 namespace {
 

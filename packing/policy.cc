@@ -160,6 +160,12 @@ IntakeCounts& IntakeCounts::operator-=(const IntakeCounts& other) {
   return *this;
 }
 
+IntakeCounts IntakeCounts::operator*(uint64_t times) const {
+  IntakeCounts product = *this;
+  for (const auto field : kCounts) product.*field *= times;
+  return product;
+}
+
 IntakeCounts CountIntake(const PackSpec& spec,
                          absl::Span<const uint32_t> lengths) {
   if (AllWhole(lengths, LongestPiece(spec))) return CountWhole(spec, lengths);

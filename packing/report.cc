@@ -153,16 +153,6 @@ uint64_t PadToLongestSlots(absl::Span<const uint32_t> units) {
   return slots;
 }
 
-// `times` times the counts of one sequence.
-IntakeCounts Times(IntakeCounts one, uint64_t times) {
-  IntakeCounts sum;
-  for (; times > 0; times /= 2) {
-    if (times % 2 == 1) sum += one;
-    one += IntakeCounts(one);
-  }
-  return sum;
-}
-
 }  // namespace
 
 std::vector<LengthCount> UnitLengths(absl::Span<const LengthCount> lengths,
@@ -186,7 +176,7 @@ PackReport ReportOfCounts(absl::Span<const LengthCount> lengths,
                           const PackSpec& spec, uint64_t packs) {
   PackReport report;
   for (const LengthCount& c : lengths) {
-    report.intake += Times(CountIntake(spec, {c.length}), c.count);
+    report.intake += CountIntake(spec, {c.length}) * c.count;
   }
   report.packs = packs;
   report.capacity_tokens = static_cast<uint64_t>(spec.capacity_tokens);

@@ -1,5 +1,6 @@
 #include "packing/shuffle.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -51,13 +52,18 @@ std::vector<size_t> ShuffledOrder(uint64_t seed, uint64_t window,
 void ShufflePacks(uint64_t seed, uint64_t window, size_t first, Packs* packs) {
   const std::vector<size_t> order =
       ShuffledOrder(seed, window, packs->size() - first);
-  const Packs before = *packs;
-  size_t at = before.offsets[first];
+  // Only these packs are copied: there may be many before them.
+  const uint64_t begin = packs->offsets[first];
+  const std::vector<uint64_t> ends(packs->offsets.begin() + first,
+                                   packs->offsets.end());
+  const std::vector<uint64_t> ordinals(packs->ordinals.begin() + begin,
+                                       packs->ordinals.end());
+  auto next = packs->ordinals.begin() + begin;
   for (size_t i = 0; i < order.size(); ++i) {
-    for (uint64_t ordinal : before[first + order[i]]) {
-      packs->ordinals[at++] = ordinal;
-    }
-    packs->offsets[first + i + 1] = at;
+    const size_t pack = order[i];
+    next = std::copy(ordinals.begin() + (ends[pack] - begin),
+                     ordinals.begin() + (ends[pack + 1] - begin), next);
+    packs->offsets[first + i + 1] = next - packs->ordinals.begin();
   }
 }
 

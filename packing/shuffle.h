@@ -20,7 +20,8 @@ namespace packhouse {
 // `window`.
 std::vector<size_t> ShuffledOrder(uint64_t seed, uint64_t window, size_t count);
 
-// Puts the packs from number `first` on into that order.
+// Puts the packs from number `first` on into that order. Their ordinals only:
+// they must not have source offsets yet.
 void ShufflePacks(uint64_t seed, uint64_t window, size_t first, Packs* packs);
 
 }  // namespace packhouse

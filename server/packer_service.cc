@@ -257,6 +257,10 @@ absl::StatusOr<Packs> PackerServiceImpl::PlanWithin(
         absl::StrCat("budget_seconds is ", spec.budget_seconds,
                      ", a server takes at most ", kMaxPlanBudgetSeconds));
   }
+  if (spec.algorithm == "nnlshp") {
+    return absl::InvalidArgumentError(
+        "algorithm nnlshp has no bound on its time: plan in process");
+  }
   return packhouse::Plan(lengths, spec);
 }
 

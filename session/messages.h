@@ -46,9 +46,14 @@ inline constexpr uint64_t kMaxBatchUnits =
 // How long a plan of one call may search.
 inline constexpr double kMaxPlanBudgetSeconds = 10;
 
-// A server allows a max_displacement of so many of its largest windows. The
-// ordinals of a response and the memory of both ends depend on it.
+// A server allows a max_displacement of so many of its largest windows.
 inline constexpr int64_t kMaxStreamDisplacementWindows = 4;
+
+// Sequences that a stream may have from its oldest pending one on. The memory
+// of both ends depends on it, and that the ordinals of a response differ by
+// less than 2^32. A window and the displacement stay far below it; what counts
+// for neither, dropped sequences, could go on for ever while a unit waits.
+inline constexpr uint64_t kMaxStreamWaitingSequences = uint64_t{1} << 24;
 
 struct Open {
   uint32_t protocol_version = kProtocolVersion;

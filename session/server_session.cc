@@ -129,6 +129,15 @@ absl::Status ServerSession::Handle(const Batch& batch,
         absl::StrCat("batch ", batch.number, " becomes ", came.units,
                      " pieces, at most ", kMaxBatchUnits, " are allowed"));
   }
+  const uint64_t oldest = packer_->oldest_pending_ordinal();
+  const uint64_t waiting = packer_->sequences() + came.sequences - oldest;
+  if (waiting > kMaxStreamWaitingSequences) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("with batch ", batch.number, " the stream has ", waiting,
+                     " sequences since ordinal ", oldest,
+                     ", which waits for a pack; at most ",
+                     kMaxStreamWaitingSequences, " are allowed, so flush"));
+  }
   Packs decided;
   status = packer_->Add(batch.lengths, &decided);
   if (!status.ok()) return status;

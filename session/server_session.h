@@ -32,8 +32,9 @@
 namespace packhouse {
 
 // What a server allows a stream: every limit is at least 1. The memory of a
-// stream is bounded by max_window_sequences (the packer's, and 4 bytes for each
-// sequence since the oldest pending one) and the credit (what is on the way).
+// stream is bounded by max_window_sequences (the packer's), 4 bytes for each
+// sequence since the oldest pending one (kMaxStreamWaitingSequences) and the
+// credit (what is on the way).
 struct SessionLimits {
   // Largest window that a spec may ask for, itself at most
   // kMaxStreamWindowSequences. A pending unit costs the packer about 100 bytes.

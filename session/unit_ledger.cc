@@ -1,7 +1,5 @@
 #include "session/unit_ledger.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "packhouse/policy.h"
 
@@ -23,7 +21,7 @@ void UnitLedger::Give(absl::Span<const uint32_t> lengths) {
 std::string UnitLedger::ReceivePart(uint64_t ordinal, uint32_t source_offset) {
   const auto it = parts_.find(ordinal);
   if (it == parts_.end()) {
-    if (!complete_.Insert(ordinal)) return kTwice;
+    if (!complete_.Insert(ordinal)) return kNotDue;
     if (source_offset == 0) return "";
     return absl::StrCat("from token ", source_offset, ", where no unit begins");
   }
@@ -36,7 +34,7 @@ std::string UnitLedger::ReceivePart(uint64_t ordinal, uint32_t source_offset) {
       UnitOffset(spec_, parts.length, index) != source_offset) {
     return absl::StrCat("from token ", source_offset, ", where no unit begins");
   }
-  if (parts.received[index]) return kTwice;
+  if (parts.received[index]) return kNotDue;
   parts.received[index] = true;
   if (--parts.missing == 0) {
     parts_.erase(it);

@@ -34,7 +34,7 @@ class UnitLedger {
   std::string Receive(uint64_t ordinal, uint32_t source_offset) {
     const bool is_whole = parts_.empty() && source_offset == 0;
     if (is_whole && complete_.Insert(ordinal)) return "";
-    return is_whole ? kTwice : ReceivePart(ordinal, source_offset);
+    return is_whole ? kNotDue : ReceivePart(ordinal, source_offset);
   }
 
   // Gives back memory. Call it after a number of Receives.
@@ -51,7 +51,8 @@ class UnitLedger {
     std::vector<bool> received;  // by unit
   };
 
-  static constexpr char kTwice[] = "which an earlier pack had";
+  static constexpr char kNotDue[] =
+      "which an earlier pack had or no pack may have";
 
   std::string ReceivePart(uint64_t ordinal, uint32_t source_offset);
 

@@ -236,11 +236,7 @@ absl::StatusOr<PackReport> SummarizeStreams(absl::Span<const LengthList> lists,
   for (size_t k = 0; k < lists.size(); ++k) {
     absl::StatusOr<PackReport> report = Summarize(lists[k], spec, packs[k]);
     if (!report.ok()) return report;
-    if (k == 0) {
-      sum = *report;
-    } else {
-      sum.Merge(*report);
-    }
+    sum.Merge(*report);
   }
   return sum;
 }

@@ -1,6 +1,5 @@
 #include "client/cli/npy_file.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <limits>

@@ -37,8 +37,7 @@ struct RunReport {
 // Several lines, the last one ended too.
 std::string ReportTable(const RunReport& run);
 
-// One line, ended. The keys are those of the blueprint's command line first,
-// then more.
+// One line, ended. docs/command-line.md says what the keys mean.
 std::string ReportJson(const RunReport& run);
 
 // `number` with commas between thousands.

@@ -81,7 +81,8 @@ class PackStream {
   // The packs decided since the last call, in release order; none if there are
   // none. Does not wait. Packs that arrived before an error are handed out
   // first, then the error. Packs that are not taken are kept, whatever memory
-  // that takes: 8 bytes a sequence and 8 a pack.
+  // that takes: 8 bytes a unit and 8 a pack, and 4 a unit where some begin
+  // behind the first token of their sequence.
   virtual absl::StatusOr<Packs> Take() = 0;
 };
 

@@ -2,7 +2,8 @@
 //
 // A Packer takes the lengths of one stream in pieces of any size and appends
 // each pack as soon as the rule has decided it. It does no I/O, reads no
-// clock, starts no thread and holds O(window) memory.
+// clock, starts no thread and holds O(window) memory, and where policies cut or
+// drop, up to 32 bytes for each such sequence since the oldest pending one.
 //
 //   PackSpec spec;
 //   spec.capacity_tokens = 512;

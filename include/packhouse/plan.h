@@ -23,7 +23,7 @@
 
 namespace packhouse {
 
-// What `best` has to say of its plan; as it is here for any other rule.
+// What `best` has to say of its plan; the defaults for any other rule.
 struct PlanNotes {
   // No packing needs fewer packs: proven, and often better than
   // LowerBoundPacks. The plan is optimal where it has no more.
@@ -36,8 +36,9 @@ struct PlanNotes {
   // its other members only.
   bool lp_available = false;
 
-  // Whether the budget ended the search. Then more time might give fewer packs,
-  // and another machine, or another run, different ones.
+  // Whether the budget ended any part of the search. Then another machine, or
+  // another run, may give other packs; and fewer, given more time, unless these
+  // are as few as the bound.
   bool is_cut_short = false;
 };
 

@@ -42,8 +42,8 @@ absl::Status Verify(absl::Span<const uint32_t> lengths, const PackSpec& spec,
 absl::StatusOr<uint64_t> LowerBoundPacks(absl::Span<const uint32_t> lengths,
                                          const PackSpec& spec);
 
-// The figures of a list of packs. Reports of several streams add up with
-// Merge.
+// The figures of a list of packs. Reports of several streams of one capacity
+// add up with Merge; an empty report changes nothing.
 struct PackReport {
   IntakeCounts intake;
   uint64_t packs = 0;

@@ -75,6 +75,7 @@ struct IntakeCounts {
 
   IntakeCounts& operator+=(const IntakeCounts& other);
   IntakeCounts& operator-=(const IntakeCounts& other);
+  IntakeCounts operator*(uint64_t times) const;
 };
 
 // O(lengths), about a nanosecond each.

@@ -3,7 +3,7 @@
 // A PackSpec is a plain value: the capacity of a pack, the rule that fills it
 // and the limits that hold inside it. Packs are a function of the spec, the
 // accepted lengths in order and the places of the flushes, and of nothing else
-// (no clock, no thread, no message size).
+// (no clock, no thread, no message size); `best` alone looks at a clock too.
 //
 // Capacity is measured in *footprints*: a length rounded up to
 // `sequence_alignment`. Every sequence of a pack is rounded up, the last one

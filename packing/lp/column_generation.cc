@@ -188,13 +188,11 @@ class Level {
   // Whether there is a solution, of the program with the patterns so far.
   bool solved() const { return !uses_.empty(); }
 
-  // Makes whole packs of the solution. Sets *finished if time sufficed.
-  FootprintGroups Round(uint64_t enough, const PackUnits& pack_rest,
-                        bool* finished) {
+  // Makes whole packs of the solution, as far as time suffices.
+  FootprintGroups Round(uint64_t enough, const PackUnits& pack_rest) {
     FootprintGroups best;
     uint64_t best_packs = ~uint64_t{0};
     FootprintGroups fixed;
-    *finished = true;
     left_ = Left();
     while (true) {
       const std::vector<FootprintCount> rest = Rest();
@@ -206,10 +204,7 @@ class Level {
         std::move(others.begin(), others.end(), std::back_inserter(best));
       }
       if (rest.empty() || best_packs <= enough) break;
-      if (!fixed.empty() && !SolveRest()) {
-        *finished = false;
-        break;
-      }
+      if (!fixed.empty() && !SolveRest()) break;
       const size_t groups = fixed.size();
       Fix(&fixed);
       if (fixed.size() == groups) break;  // only rounding errors are left
@@ -458,27 +453,29 @@ LpPlan PackByColumns(absl::Span<const FootprintCount> counts, uint32_t capacity,
   LpPlan plan;
   uint64_t packs = ~uint64_t{0};
   double share = 0;  // of the time, until which something may run
-  const OutOfTime out_of_time = [&] { return spent() >= share; };
+  const OutOfTime out_of_time = [&] {
+    const bool is_up = spent() >= share;
+    plan.is_cut_short |= is_up;
+    return is_up;
+  };
   std::vector<Pattern> used;  // on the level before
   for (Tops& tops : Levels(counts)) {
     Level level(counts, std::move(tops), capacity, max_units, out_of_time);
     if (!level.CanPrice()) break;
     level.StartFrom(std::move(used));
     share = (1 + spent()) / 2;
-    const bool relaxed = level.Relax(enough);
+    level.Relax(enough);
     if (!level.solved()) break;
     used = level.Used();
     plan.lower_bound_packs = level.lower_bound();
     enough = std::max(enough, plan.lower_bound_packs);
     share = 1;
-    bool rounded = false;
-    FootprintGroups groups = level.Round(enough, pack_rest, &rounded);
+    FootprintGroups groups = level.Round(enough, pack_rest);
     if (CountPacks(groups) < packs) {
       packs = CountPacks(groups);
       plan.groups = std::move(groups);
     }
-    plan.finished = packs <= enough || (level.is_exact() && relaxed && rounded);
-    if (packs <= enough || spent() >= 1) break;
+    if (packs <= enough || level.is_exact() || out_of_time()) break;
   }
   return plan;
 }

@@ -40,9 +40,9 @@ struct LpPlan {
   // 1990). 0 where nothing was proven.
   uint64_t lower_bound_packs = 0;
 
-  // Whether the linear program was solved and whole packs made of its solution
-  // before time was up: then the plan does not depend on the clock.
-  bool finished = false;
+  // Whether time ended any part of the search: if not, the plan does not depend
+  // on the clock.
+  bool is_cut_short = false;
 };
 
 // Whether this build has a solver.

@@ -40,7 +40,7 @@ class Search {
     Offer("lpfhp", Decreasing(Prefer::kLeastRoom));
     if (!IsOptimal()) Offer("spfhp", Decreasing(Prefer::kMostRoom));
     if (!IsOptimal() && HasLimit()) {
-      Offer("depth", PackDepthAware(counts_, capacity_, max_units_));
+      Offer("even", PackEvenly(counts_, capacity_, max_units_));
     }
     if (!IsOptimal()) {
       Offer("lpfhp_reference",
@@ -71,14 +71,11 @@ class Search {
         left);
     best_.lower_bound_packs =
         std::max(best_.lower_bound_packs, plan.lower_bound_packs);
-    best_.is_cut_short |= !plan.finished;
+    best_.is_cut_short |= plan.is_cut_short;
     Offer("columns", std::move(plan.groups));
   }
 
-  BestPlan Finish() && {
-    best_.is_cut_short &= !IsOptimal();
-    return std::move(best_);
-  }
+  BestPlan Finish() && { return std::move(best_); }
 
  private:
   FootprintGroups Decreasing(Prefer prefer) const {
@@ -90,7 +87,7 @@ class Search {
     FootprintGroups groups =
         PackDecreasing(rest, capacity_, max_units_, Prefer::kLeastRoom);
     if (HasLimit()) {
-      FootprintGroups other = PackDepthAware(rest, capacity_, max_units_);
+      FootprintGroups other = PackEvenly(rest, capacity_, max_units_);
       if (CountPacks(other) < CountPacks(groups)) groups = std::move(other);
     }
     return groups;

@@ -25,7 +25,7 @@ struct BestPlan {
   FootprintGroups groups;
   uint64_t lower_bound_packs = 0;
   std::string found_by;       // the member or rule
-  bool is_cut_short = false;  // by time: more of it might give fewer packs
+  bool is_cut_short = false;  // by time, in any part of the search
 };
 
 // A plan of another rule, made when it is asked for.

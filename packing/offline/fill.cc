@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "packing/bitmap_tree.h"
+
 namespace packhouse {
 namespace {
 
@@ -64,6 +66,42 @@ class UnitsLeft {
   size_t lengths_;  // no longer ones are left
   double units_ = 0;
   double volume_ = 0;
+};
+
+// The units that are left beside those of the pack which is being made, by
+// index of their length.
+class Available {
+ public:
+  explicit Available(absl::Span<const FootprintCount> counts)
+      : counts_(counts.size()) {
+    if (counts.empty()) return;
+    from_longest_.Reset(static_cast<uint32_t>(counts.size()));
+    for (size_t i = 0; i < counts.size(); ++i) Set(i, counts[i].count);
+  }
+
+  void Set(size_t i, uint64_t count) {
+    if (counts_[i] == 0 && count > 0) from_longest_.Insert(Place(i));
+    if (counts_[i] > 0 && count == 0) from_longest_.Erase(Place(i));
+    counts_[i] = count;
+  }
+
+  void Take(size_t i) { Set(i, counts_[i] - 1); }
+
+  // The largest index below `end` with a unit, plus 1; 0 where there is none.
+  size_t Before(size_t end) const {
+    if (end == 0) return 0;
+    const uint32_t place = from_longest_.Next(Place(end - 1));
+    return place == BitmapTree::kNone ? 0 : counts_.size() - place;
+  }
+
+ private:
+  // The tree searches upwards only.
+  uint32_t Place(size_t i) const {
+    return static_cast<uint32_t>(counts_.size() - 1 - i);
+  }
+
+  std::vector<uint64_t> counts_;
+  BitmapTree from_longest_;
 };
 
 // Which sums up to `room` can be made of units: a row of bits for each step,
@@ -163,13 +201,15 @@ FootprintGroups PackBySubsetSum(absl::Span<const FootprintCount> counts,
   return groups;
 }
 
-FootprintGroups PackDepthAware(absl::Span<const FootprintCount> counts,
-                               uint32_t capacity, uint32_t max_units) {
+FootprintGroups PackEvenly(absl::Span<const FootprintCount> counts,
+                           uint32_t capacity, uint32_t max_units) {
   FootprintGroups groups;
   UnitsLeft left(counts);
+  Available available(counts);
   std::vector<size_t> pack;
   while (!left.empty()) {
     pack.assign(1, left.longest());
+    available.Take(left.longest());
     uint32_t room = capacity - left.footprint(left.longest());
     for (uint64_t places = max_units - 1; places > 0; --places) {
       const double others = static_cast<double>(places - 1) * left.mean();
@@ -177,26 +217,18 @@ FootprintGroups PackDepthAware(absl::Span<const FootprintCount> counts,
       const uint32_t limit =
           others < room ? std::max(even, room - static_cast<uint32_t>(others))
                         : even;
-      // The longest of at most `limit` that is left beside those in the pack.
-      const auto longest_up_to = [&](uint32_t footprint) {
-        size_t i = left.UpTo(footprint);
-        while (i > 0 &&
-               left.count(i - 1) <= static_cast<uint64_t>(std::count(
-                                        pack.begin(), pack.end(), i - 1))) {
-          --i;
-        }
-        return i;
-      };
-      size_t end = longest_up_to(limit);
-      if (end == 0) end = longest_up_to(room);
+      size_t end = available.Before(left.UpTo(limit));
+      if (end == 0) end = available.Before(left.UpTo(room));
       if (end == 0) break;
       pack.push_back(end - 1);
+      available.Take(end - 1);
       room -= left.footprint(end - 1);
     }
     std::sort(pack.rbegin(), pack.rend());
     // Not all at once, for the mean to stay that of what is left.
     const double some = left.units() / (64 * static_cast<double>(pack.size()));
     groups.push_back(left.Take(pack, 1 + static_cast<uint64_t>(some)));
+    for (const size_t i : pack) available.Set(i, left.count(i));
   }
   return groups;
 }

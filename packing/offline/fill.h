@@ -25,8 +25,8 @@ FootprintGroups PackBySubsetSum(absl::Span<const FootprintCount> counts,
 // places run out together. With R room and s places left it takes the longest
 // unit that leaves s - 1 units of mean footprint their room; where there is
 // none, the longest of at most R / s.
-FootprintGroups PackDepthAware(absl::Span<const FootprintCount> counts,
-                               uint32_t capacity, uint32_t max_units);
+FootprintGroups PackEvenly(absl::Span<const FootprintCount> counts,
+                           uint32_t capacity, uint32_t max_units);
 
 }  // namespace packhouse
 

@@ -81,6 +81,7 @@ class WholeListRule final : public Rule {
 
 absl::StatusOr<Packs> Plan(absl::Span<const uint32_t> lengths,
                            const PackSpec& spec, PlanNotes* notes) {
+  if (notes != nullptr) *notes = {};
   if (absl::Status status = ValidateSpec(spec); !status.ok()) return status;
   Packer packer(spec, IsOnline(spec.algorithm)
                           ? NewRule(spec)

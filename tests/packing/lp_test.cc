@@ -118,7 +118,7 @@ TEST_F(ColumnsTest, BoundsAndPacksAreTrue) {
                                       OnePerPack, [] { return 0.0; });
     const uint64_t optimum = Optimum(lengths, capacity, max_units);
     EXPECT_LE(plan.lower_bound_packs, optimum) << "round " << round;
-    EXPECT_TRUE(plan.finished);
+    EXPECT_FALSE(plan.is_cut_short);
     EXPECT_TRUE(IsPlanOf(plan.groups, counts, capacity, max_units))
         << "round " << round;
     EXPECT_GE(CountPacks(plan.groups), optimum);
@@ -139,7 +139,7 @@ TEST_F(ColumnsTest, WheneverTimeEnds) {
   for (const uint32_t max_units : {1000, 3}) {
     const LpPlan whole = PackByColumns(counts, 1000, max_units, 1, OnePerPack,
                                        [] { return 0.0; });
-    ASSERT_TRUE(whole.finished);
+    ASSERT_FALSE(whole.is_cut_short);
     ASSERT_TRUE(IsPlanOf(whole.groups, counts, 1000, max_units));
     EXPECT_GE(whole.lower_bound_packs, 1u);
     EXPECT_LE(CountPacks(whole.groups), whole.lower_bound_packs + 2);

@@ -479,13 +479,13 @@ TEST(Fill, DepthAwareKeepsRoomAndPlacesLevel) {
     const uint32_t max_units = 1 + random() % 6;
     const std::vector<FootprintCount> counts =
         CountsOf(RandomLengths(1 + random() % 60, capacity, &random));
-    ASSERT_TRUE(IsPlanOf(PackDepthAware(counts, capacity, max_units), counts,
+    ASSERT_TRUE(IsPlanOf(PackEvenly(counts, capacity, max_units), counts,
                          capacity, max_units));
   }
   // Two of three units a pack: large with small, where best-fit decreasing
   // pairs the large ones and is left with the small.
   const std::vector<FootprintCount> counts = {{1, 100}, {8, 100}};
-  EXPECT_EQ(CountPacks(PackDepthAware(counts, 16, 2)), 100u);
+  EXPECT_EQ(CountPacks(PackEvenly(counts, 16, 2)), 100u);
 }
 
 TEST(ValidateSpec, NnlshpHasALimit) {

@@ -1,4 +1,3 @@
-#include "packhouse/plan.h"
 #include "packhouse/plan_check.h"
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "packhouse/plan.h"
 #include "tests/packing/naive_packer.h"
 #include "tests/status_matchers.h"
 
