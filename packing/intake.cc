@@ -62,16 +62,19 @@ void Intake::FeedWhole(absl::Span<const uint32_t> lengths, Rule* rule,
 
 void Intake::FeedOther(uint32_t length, Rule* rule, Packs* packs) {
   uint32_t left = UnitCount(spec_, length);
-  if (left > 0) {
-    BeginRun(UnitOffset(spec_, length, 0),
-             /*pieces=*/spec_.overlong == Overlong::kSplit);
+  if (left == 0) {
+    ++sequences_;
+    return;
   }
+  BeginRun(UnitOffset(spec_, length, 0),
+           /*pieces=*/spec_.overlong == Overlong::kSplit);
   ++sequences_;
   units_ += left;
   // All of them are as long as a pack takes, but the last of several.
   const Units units(spec_);
   Footprints footprints;
-  footprints.fill(units.capacity);
+  std::fill_n(footprints.begin(), std::min<size_t>(left, footprints.size()),
+              units.capacity);
   while (left > 0) {
     const uint32_t n = std::min<uint32_t>(left, footprints.size());
     left -= n;

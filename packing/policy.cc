@@ -63,10 +63,11 @@ IntakeCounts CountWhole(const PackSpec& spec,
   return counts;
 }
 
-void CountOne(const PackSpec& spec, uint32_t length, IntakeCounts* counts) {
+// `longest` is LongestPiece(spec).
+void CountOne(const PackSpec& spec, uint32_t longest, uint32_t length,
+              IntakeCounts* counts) {
   ++counts->sequences;
   counts->tokens += length;
-  const uint32_t longest = LongestPiece(spec);
   if (length == 0) {
     ++counts->empty_sequences;
   } else if (length <= longest) {
@@ -168,9 +169,12 @@ IntakeCounts IntakeCounts::operator*(uint64_t times) const {
 
 IntakeCounts CountIntake(const PackSpec& spec,
                          absl::Span<const uint32_t> lengths) {
-  if (AllWhole(lengths, LongestPiece(spec))) return CountWhole(spec, lengths);
+  const uint32_t longest = LongestPiece(spec);
+  if (AllWhole(lengths, longest)) return CountWhole(spec, lengths);
   IntakeCounts counts;
-  for (const uint32_t length : lengths) CountOne(spec, length, &counts);
+  for (const uint32_t length : lengths) {
+    CountOne(spec, longest, length, &counts);
+  }
   return counts;
 }
 

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
-#include "client/cli/advice.h"
+#include "client/cli/advise/advice.h"
 #include "client/cli/commands.h"
 #include "client/cli/error_text.h"
 #include "client/cli/length_file.h"

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/cli/advice.h"
+#include "client/cli/advise/advice.h"
 #include "client/cli/packing_speed.h"
 #include "packhouse/client.h"
 #include "packhouse/cost.h"

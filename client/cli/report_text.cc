@@ -206,6 +206,13 @@ std::string ReportJson(const RunReport& run) {
   return json.dump() + "\n";
 }
 
+std::string RuleLabel(const PackSpec& spec) {
+  if (spec.algorithm != "sliding" || spec.effort == Effort::kBalanced) {
+    return spec.algorithm;
+  }
+  return absl::StrCat("sliding ", kEffortNames[static_cast<int>(spec.effort)]);
+}
+
 std::string Grouped(uint64_t number) {
   std::string text = absl::StrCat(number);
   for (size_t at = text.size(); at > 3;) {

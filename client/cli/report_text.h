@@ -40,6 +40,10 @@ std::string ReportTable(const RunReport& run);
 // One line, ended. docs/command-line.md says what the keys mean.
 std::string ReportJson(const RunReport& run);
 
+// "lpfhp"; of sliding the effort too where it is not the default: "sliding
+// fast".
+std::string RuleLabel(const PackSpec& spec);
+
 // `number` with commas between thousands.
 std::string Grouped(uint64_t number);
 

@@ -1,15 +1,16 @@
-#include "client/cli/advice.h"
+#include "client/cli/advise/advice.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "client/cli/advice_html.h"
-#include "client/cli/advice_json.h"
-#include "client/cli/advice_text.h"
-#include "client/cli/advice_words.h"
-#include "client/cli/length_bins.h"
+#include "client/cli/advise/advice_html.h"
+#include "client/cli/advise/advice_json.h"
+#include "client/cli/advise/advice_text.h"
+#include "client/cli/advise/advice_words.h"
+#include "client/cli/advise/length_bins.h"
+#include "client/cli/report_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

@@ -376,8 +376,9 @@ TEST_F(CliTest, WrongOptionsOfStreams) {
 }
 
 TEST_F(CliTest, WrongCommands) {
-  EXPECT_THAT(Packhouse({}),
-              Refused(2, HasSubstr("plan, stream, verify, advise, bench, health")));
+  EXPECT_THAT(
+      Packhouse({}),
+      Refused(2, HasSubstr("plan, stream, verify, advise, bench, health")));
   for (const std::string name : {"status", "pack", ""}) {
     EXPECT_THAT(Packhouse({name, lengths_}),
                 Refused(2, HasSubstr("unknown command")));

@@ -432,6 +432,15 @@ TEST(Seed, PermutesThePacksOfEachWindow) {
   EXPECT_EQ(MustPlan(lengths, spec), MustPlan(lengths, spec));
 }
 
+// A window costs what is in it, however many there were before: this would not
+// end otherwise.
+TEST(Seed, ManyWindowsInOnePiece) {
+  PackSpec spec = Spec("spfhp", 10, 1);
+  spec.seed = 1;
+  const Lengths lengths(1000000, 3);
+  EXPECT_EQ(MustPlan(lengths, spec).size(), lengths.size());
+}
+
 // The longest lengths there are, and the widest window.
 TEST(Packer, LargestCapacityAndWindow) {
   const uint32_t most = 2147483647;

@@ -348,6 +348,30 @@ TEST(ServerSessionTest, ABatchOfTooManyPiecesEndsTheStream) {
                        Mentions({"batch 2", "131073 pieces", "131072"})));
 }
 
+// Dropped sequences count for no window: what waits behind them is bounded
+// still.
+TEST(ServerSessionTest, NothingWaitsBehindEndlessDroppedSequences) {
+  PackSpec spec = MakeSpec(10, 2);
+  spec.empty = Empty::kDrop;
+  Server server;
+  server.MustSend(OpenWith(spec));
+  const std::vector<uint32_t> empty(kMaxBatchSequences, 0);
+  uint64_t number = 0;
+  // With no unit waiting they may go on for ever.
+  const uint64_t batches = kMaxStreamWaitingSequences / kMaxBatchSequences;
+  for (uint64_t i = 0; i <= batches; ++i) {
+    server.MustSend(Batch{++number, empty});
+  }
+  server.MustSend(Batch{++number, {5}});
+  for (uint64_t i = 1; i < batches; ++i) {
+    server.MustSend(Batch{++number, empty});
+  }
+  EXPECT_THAT(server.Send(Batch{++number, empty}),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       Mentions({"16777217 sequences since ordinal 16842752",
+                                 "at most 16777216", "flush"})));
+}
+
 // What waits is known exactly when pieces of one sequence are packed apart.
 TEST(ServerSessionTest, CountsPiecesThatWait) {
   PackSpec spec = MakeSpec(10, 2);

@@ -1,4 +1,4 @@
-#include "client/cli/advice_html.h"
+#include "client/cli/advise/advice_html.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "client/cli/advice_words.h"
+#include "client/cli/advise/advice_words.h"
+#include "client/cli/advise/length_bins.h"
 #include "client/cli/error_text.h"
-#include "client/cli/length_bins.h"
 #include "client/cli/report_text.h"
 #include "nlohmann/json.hpp"
 

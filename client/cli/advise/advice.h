@@ -20,8 +20,8 @@
 //    policy does not lose, times the efficiency of its row. The smallest
 //    capacity whose worth is at most a tenth of a percent below the best.
 
-#ifndef PACKHOUSE_CLIENT_CLI_ADVICE_H_
-#define PACKHOUSE_CLIENT_CLI_ADVICE_H_
+#ifndef PACKHOUSE_CLIENT_CLI_ADVISE_ADVICE_H_
+#define PACKHOUSE_CLIENT_CLI_ADVISE_ADVICE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -162,14 +162,10 @@ absl::optional<size_t> RecommendedRow(absl::Span<const AdviceRow> rows);
 absl::optional<size_t> RecommendedCapacity(
     absl::Span<const CapacityAdvice> capacities);
 
-// "lpfhp"; of sliding the effort too where it is not the default: "sliding
-// fast".
-std::string RuleLabel(const PackSpec& spec);
-
 // Where an axis of efficiencies begins that shows every row of a capacity and
 // its lower bound: the largest of a few round shares below all of them.
 double AxisFloor(const CapacityAdvice& capacity);
 
 }  // namespace packhouse
 
-#endif  // PACKHOUSE_CLIENT_CLI_ADVICE_H_
+#endif  // PACKHOUSE_CLIENT_CLI_ADVISE_ADVICE_H_

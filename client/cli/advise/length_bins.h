@@ -1,7 +1,7 @@
 // Figures of a histogram of lengths, for people to look at.
 
-#ifndef PACKHOUSE_CLIENT_CLI_LENGTH_BINS_H_
-#define PACKHOUSE_CLIENT_CLI_LENGTH_BINS_H_
+#ifndef PACKHOUSE_CLIENT_CLI_ADVISE_LENGTH_BINS_H_
+#define PACKHOUSE_CLIENT_CLI_ADVISE_LENGTH_BINS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -33,4 +33,4 @@ uint32_t Quantile(absl::Span<const LengthCount> lengths, double share);
 
 }  // namespace packhouse
 
-#endif  // PACKHOUSE_CLIENT_CLI_LENGTH_BINS_H_
+#endif  // PACKHOUSE_CLIENT_CLI_ADVISE_LENGTH_BINS_H_

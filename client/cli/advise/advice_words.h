@@ -1,11 +1,11 @@
 // The sentences of an advice, the same for the terminal, the page and JSON.
 
-#ifndef PACKHOUSE_CLIENT_CLI_ADVICE_WORDS_H_
-#define PACKHOUSE_CLIENT_CLI_ADVICE_WORDS_H_
+#ifndef PACKHOUSE_CLIENT_CLI_ADVISE_ADVICE_WORDS_H_
+#define PACKHOUSE_CLIENT_CLI_ADVISE_ADVICE_WORDS_H_
 
 #include <string>
 
-#include "client/cli/advice.h"
+#include "client/cli/advise/advice.h"
 
 namespace packhouse {
 
@@ -37,4 +37,4 @@ std::string Counted(uint64_t number, const std::string& singular);
 
 }  // namespace packhouse
 
-#endif  // PACKHOUSE_CLIENT_CLI_ADVICE_WORDS_H_
+#endif  // PACKHOUSE_CLIENT_CLI_ADVISE_ADVICE_WORDS_H_

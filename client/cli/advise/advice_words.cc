@@ -1,4 +1,4 @@
-#include "client/cli/advice_words.h"
+#include "client/cli/advise/advice_words.h"
 
 #include <algorithm>
 #include <cmath>

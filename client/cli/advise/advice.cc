@@ -1,4 +1,4 @@
-#include "client/cli/advice.h"
+#include "client/cli/advise/advice.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/report_text.h"
 #include "packhouse/histogram.h"
 #include "packhouse/plan.h"
 
@@ -474,13 +475,6 @@ absl::optional<size_t> RecommendedCapacity(
     }
   }
   return choice;
-}
-
-std::string RuleLabel(const PackSpec& spec) {
-  if (spec.algorithm != "sliding" || spec.effort == Effort::kBalanced) {
-    return spec.algorithm;
-  }
-  return absl::StrCat("sliding ", kEffortNames[static_cast<int>(spec.effort)]);
 }
 
 double AxisFloor(const CapacityAdvice& capacity) {

@@ -1,4 +1,4 @@
-#include "client/cli/length_bins.h"
+#include "client/cli/advise/length_bins.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "client/cli/advice_text.h"
+#include "client/cli/advise/advice_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/advice_words.h"
+#include "client/cli/advise/advice_words.h"
+#include "client/cli/advise/length_bins.h"
 #include "client/cli/error_text.h"
-#include "client/cli/length_bins.h"
 #include "client/cli/report_text.h"
 
 namespace packhouse {

@@ -1,11 +1,11 @@
 // An advice as one JSON object; docs/command-line.md has its keys.
 
-#ifndef PACKHOUSE_CLIENT_CLI_ADVICE_JSON_H_
-#define PACKHOUSE_CLIENT_CLI_ADVICE_JSON_H_
+#ifndef PACKHOUSE_CLIENT_CLI_ADVISE_ADVICE_JSON_H_
+#define PACKHOUSE_CLIENT_CLI_ADVISE_ADVICE_JSON_H_
 
 #include <string>
 
-#include "client/cli/advice.h"
+#include "client/cli/advise/advice.h"
 
 namespace packhouse {
 
@@ -14,4 +14,4 @@ std::string AdviceJson(const Advice& advice);
 
 }  // namespace packhouse
 
-#endif  // PACKHOUSE_CLIENT_CLI_ADVICE_JSON_H_
+#endif  // PACKHOUSE_CLIENT_CLI_ADVISE_ADVICE_JSON_H_

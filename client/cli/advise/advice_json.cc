@@ -1,7 +1,7 @@
-#include "client/cli/advice_json.h"
+#include "client/cli/advise/advice_json.h"
 
-#include "client/cli/advice_words.h"
-#include "client/cli/length_bins.h"
+#include "client/cli/advise/advice_words.h"
+#include "client/cli/advise/length_bins.h"
 #include "nlohmann/json.hpp"
 
 namespace packhouse {

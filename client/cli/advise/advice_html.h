@@ -1,13 +1,13 @@
 // An advice as a page for a browser: one file without scripts, that needs
 // nothing from the network; light or dark as the reader's system is.
 
-#ifndef PACKHOUSE_CLIENT_CLI_ADVICE_HTML_H_
-#define PACKHOUSE_CLIENT_CLI_ADVICE_HTML_H_
+#ifndef PACKHOUSE_CLIENT_CLI_ADVISE_ADVICE_HTML_H_
+#define PACKHOUSE_CLIENT_CLI_ADVISE_ADVICE_HTML_H_
 
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "client/cli/advice.h"
+#include "client/cli/advise/advice.h"
 
 namespace packhouse {
 
@@ -17,4 +17,4 @@ std::string AdviceHtml(const Advice& advice, absl::string_view name);
 
 }  // namespace packhouse
 
-#endif  // PACKHOUSE_CLIENT_CLI_ADVICE_HTML_H_
+#endif  // PACKHOUSE_CLIENT_CLI_ADVISE_ADVICE_HTML_H_
