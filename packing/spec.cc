@@ -121,10 +121,11 @@ absl::Status ValidateSpec(const PackSpec& spec) {
                             ? spec.capacity_tokens / spec.sequence_alignment
                             : 0;
   if (spec.algorithm == "nnlshp" && units > kMaxNnlshpUnits) {
-    violations.push_back(absl::StrCat(
-        "nnlshp packs up to ", kMaxNnlshpUnits,
-        " multiples of the alignment, capacity_tokens / sequence_alignment is ",
-        units));
+    violations.push_back(absl::StrCat("capacity_tokens is ",
+                                      spec.capacity_tokens,
+                                      ", with nnlshp it must be at "
+                                      "most ",
+                                      kMaxNnlshpUnits, " times the alignment"));
   }
   if (violations.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(violations, "; "));

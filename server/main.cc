@@ -93,9 +93,11 @@ void Declare(CLI::App* app, Settings* settings) {
       ->type_name("SECONDS")
       ->check(Between(0.0, 86400.0))
       ->capture_default_str();
-  app->add_option("--max-window", server.limits.max_window_sequences,
-                  "Largest window that a stream may ask for, 1 to\n"
-                  "3145728; each sequence in it costs about 100 bytes")
+  app->add_option(
+         "--max-window", server.limits.max_window_sequences,
+         absl::StrCat("Largest window that a stream may ask for, 1 to\n",
+                      kMaxStreamWindowSequences,
+                      "; each sequence in it costs about 100 bytes"))
       ->type_name("N")
       ->check(Between(int64_t{1}, kMaxStreamWindowSequences))
       ->capture_default_str();

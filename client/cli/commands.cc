@@ -41,8 +41,12 @@ absl::Status CheckInput(const PackSpec& spec, const LengthList& list,
                         const std::string& name) {
   const absl::Status status = CheckLengths(spec, list, 0);
   if (status.ok()) return status;
+  const bool has_empty = spec.empty == Empty::kError &&
+                         std::find(list.begin(), list.end(), 0) != list.end();
   return InputError(name,
-                    absl::StrCat(status.message(), " (ordinals count from 0)"));
+                    absl::StrCat(status.message(), " (ordinals count from 0; ",
+                                 has_empty ? "--empty" : "--overlong",
+                                 " says what to do with such)"));
 }
 
 absl::Status CheckInput(const PackSpec& spec, const LengthHistogram& histogram,
@@ -119,7 +123,7 @@ absl::Status CheckOutputPaths(const CommandOptions& options) {
   absl::Status status = check("--packs", options.packs_path);
   if (status.ok()) status = check("--fates", options.fates_path);
   if (status.ok() && !options.fates_path.empty() &&
-      options.fates_path == options.packs_path) {
+      IsSameOutput(options.fates_path, options.packs_path)) {
     return InputError(
         "--fates", absl::StrCat(options.fates_path, " is the file of --packs"));
   }
@@ -280,6 +284,48 @@ void AddNotes(const PlanNotes& notes, RunReport* report) {
       std::max(report->figures.lower_bound_packs, notes.lower_bound_packs);
 }
 
+// A writer to each place that was given.
+absl::StatusOr<std::vector<std::unique_ptr<TextWriter>>> OpenWriters(
+    absl::Span<const std::string> paths) {
+  std::vector<std::unique_ptr<TextWriter>> writers;
+  for (const std::string& path : paths) {
+    writers.emplace_back();
+    if (path.empty()) continue;
+    absl::StatusOr<OutputFile> file = OutputFile::Open(path);
+    if (!file.ok()) return file.status();
+    writers.back() = std::make_unique<TextWriter>(*std::move(file));
+  }
+  return writers;
+}
+
+// Makes the files appear, once all of them are written.
+absl::Status FinishWriters(
+    absl::Span<const std::unique_ptr<TextWriter>> writers) {
+  for (const auto& writer : writers) {
+    if (writer == nullptr) continue;
+    if (absl::Status status = writer->Flush(); !status.ok()) return status;
+  }
+  for (const auto& writer : writers) {
+    if (writer == nullptr) continue;
+    if (absl::Status status = writer->Finish(); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteFiles(const CommandOptions& options,
+                        absl::Span<const LengthList> lists,
+                        absl::Span<const Packs> packs) {
+  auto writers = OpenWriters({options.packs_path, options.fates_path});
+  if (!writers.ok()) return writers.status();
+  TextWriter* const packs_writer = (*writers)[0].get();
+  TextWriter* const fates_writer = (*writers)[1].get();
+  if (packs_writer != nullptr) {
+    WritePacks(options.spec, lists, packs, packs_writer);
+  }
+  if (fates_writer != nullptr) WriteFates(options.spec, lists, fates_writer);
+  return FinishWriters(*writers);
+}
+
 // Writes and prints what a run gave.
 absl::Status Deliver(const CommandOptions& options,
                      absl::Span<const LengthList> lists, const PackRun& run,
@@ -287,15 +333,8 @@ absl::Status Deliver(const CommandOptions& options,
   absl::StatusOr<PackReport> figures =
       SummarizeStreams(lists, options.spec, run.packs);
   if (!figures.ok()) return figures.status();
-  if (!options.packs_path.empty()) {
-    absl::Status status =
-        WritePacks(options.packs_path, options.spec, lists, run.packs);
-    if (!status.ok()) return status;
-  }
-  if (!options.fates_path.empty()) {
-    absl::Status status = WriteFates(options.fates_path, options.spec, lists);
-    if (!status.ok()) return status;
-  }
+  absl::Status status = WriteFiles(options, lists, run.packs);
+  if (!status.ok()) return status;
   RunReport report;
   report.spec = options.spec;
   report.streams = options.streams;
@@ -331,6 +370,9 @@ absl::Status PlanOfHistogram(const CommandOptions& options,
   if (HasCost(options)) {
     return InputError("--cost-per-token", "costs are reported for lists only");
   }
+  if (options.spec.seed.has_value()) {
+    return InputError("--seed", "the packs of a histogram have no order");
+  }
   const Clock::time_point start = Clock::now();
   PlanNotes notes;
   absl::StatusOr<HistogramPlan> plan =
@@ -356,9 +398,11 @@ absl::Status PlanOfHistogram(const CommandOptions& options,
                      sequences, " sequences; --window is ",
                      options.spec.window_sequences));
   }
-  if (!options.packs_path.empty()) {
-    absl::Status status = WriteHistogramPacks(options.packs_path, *plan);
-    if (!status.ok()) return status;
+  auto writers = OpenWriters({options.packs_path});
+  if (!writers.ok()) return writers.status();
+  if ((*writers)[0] != nullptr) WriteHistogramPacks(*plan, (*writers)[0].get());
+  if (absl::Status status = FinishWriters(*writers); !status.ok()) {
+    return status;
   }
   PrintReport(report, options, out);
   return absl::OkStatus();
@@ -449,6 +493,13 @@ absl::Status RunStream(const CommandOptions& options, std::ostream& out) {
   absl::StatusOr<std::unique_ptr<Client>> client =
       Client::Create(options.client);
   if (!client.ok()) return client.status();
+  status = CheckSpec(options);
+  if (!status.ok()) return status;
+  if (!IsOnline(options.spec.algorithm)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--algorithm ", options.spec.algorithm,
+                     " packs whole lists only: use plan"));
+  }
   absl::StatusOr<LengthList> list = ReadList(options);
   if (!list.ok()) return list.status();
   const std::vector<LengthList> lists = Deal(*std::move(list), options.streams);

@@ -1,10 +1,7 @@
 #include "client/cli/fates_file.h"
 
-#include <utility>
+#include <cstddef>
 
-#include "absl/status/statusor.h"
-#include "client/cli/output_file.h"
-#include "client/cli/text_writer.h"
 #include "packhouse/policy.h"
 
 namespace packhouse {
@@ -26,31 +23,28 @@ const char* Name(Fate::Kind kind) {
 
 }  // namespace
 
-absl::Status WriteFates(const std::string& path, const PackSpec& spec,
-                        absl::Span<const std::vector<uint32_t>> lists) {
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
-  if (!file.ok()) return file.status();
-  TextWriter writer(*std::move(file));
+void WriteFates(const PackSpec& spec,
+                absl::Span<const std::vector<uint32_t>> lists,
+                TextWriter* writer) {
   for (size_t stream = 0; stream < lists.size(); ++stream) {
     for (const Fate& fate : Fates(spec, lists[stream], 0)) {
-      writer.Text("{\"ordinal\":");
-      writer.Number(fate.ordinal);
-      writer.Text(",\"fate\":\"");
-      writer.Text(Name(fate.kind));
-      writer.Text("\",\"length\":");
-      writer.Number(fate.length);
-      writer.Text(",\"packed_tokens\":");
-      writer.Number(fate.packed_tokens);
-      writer.Text(",\"units\":");
-      writer.Number(fate.units);
+      writer->Text("{\"ordinal\":");
+      writer->Number(fate.ordinal);
+      writer->Text(",\"fate\":\"");
+      writer->Text(Name(fate.kind));
+      writer->Text("\",\"length\":");
+      writer->Number(fate.length);
+      writer->Text(",\"packed_tokens\":");
+      writer->Number(fate.packed_tokens);
+      writer->Text(",\"units\":");
+      writer->Number(fate.units);
       if (lists.size() > 1) {
-        writer.Text(",\"stream\":");
-        writer.Number(stream);
+        writer->Text(",\"stream\":");
+        writer->Number(stream);
       }
-      writer.Text("}\n");
+      writer->Text("}\n");
     }
   }
-  return writer.Finish();
 }
 
 }  // namespace packhouse

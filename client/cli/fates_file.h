@@ -10,18 +10,18 @@
 #define PACKHOUSE_CLIENT_CLI_FATES_FILE_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "client/cli/text_writer.h"
 #include "packhouse/spec.h"
 
 namespace packhouse {
 
-// Stream k has lists[k]. See OutputFile for what may be at `path`.
-absl::Status WriteFates(const std::string& path, const PackSpec& spec,
-                        absl::Span<const std::vector<uint32_t>> lists);
+// Stream k has lists[k].
+void WriteFates(const PackSpec& spec,
+                absl::Span<const std::vector<uint32_t>> lists,
+                TextWriter* writer);
 
 }  // namespace packhouse
 

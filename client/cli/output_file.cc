@@ -54,6 +54,17 @@ bool IsStandardOutput(const std::string& path) {
   return path == "-" || path == "/dev/stdout";
 }
 
+bool IsSameOutput(const std::string& a, const std::string& b) {
+  if (IsStandardOutput(a) || IsStandardOutput(b)) {
+    return IsStandardOutput(a) && IsStandardOutput(b);
+  }
+  std::error_code error;
+  const auto place = [&](const std::string& path) {
+    return Resolved(std::filesystem::absolute(path, error).string());
+  };
+  return !a.empty() && !b.empty() && place(a) == place(b);
+}
+
 bool IsSameFile(const std::string& input, const std::string& output) {
   const std::string in = input == "-" ? "/dev/stdin" : input;
   const std::string out = output == "-" ? "/dev/stdout" : output;

@@ -18,6 +18,10 @@ bool IsStandardOutput(const std::string& path);
 // regular file, by whatever names or links.
 bool IsSameFile(const std::string& input, const std::string& output);
 
+// True if both lead to one place that an OutputFile would write, also where no
+// file is there yet.
+bool IsSameOutput(const std::string& a, const std::string& b);
+
 // OK if an OutputFile at `path` can be expected to succeed; else
 // INVALID_ARGUMENT. Changes nothing: for asking before long work.
 absl::Status CheckOutputPath(const std::string& path);

@@ -12,8 +12,6 @@
 #include "absl/types/optional.h"
 #include "client/cli/error_text.h"
 #include "client/cli/line_reader.h"
-#include "client/cli/output_file.h"
-#include "client/cli/text_writer.h"
 #include "nlohmann/json.hpp"
 #include "packhouse/policy.h"
 
@@ -258,39 +256,30 @@ absl::Status CheckContent(const LineReader& lines, const LineParser::Line& line,
 
 }  // namespace
 
-absl::Status WritePacks(const std::string& path, const PackSpec& spec,
-                        absl::Span<const std::vector<uint32_t>> lists,
-                        absl::Span<const Packs> packs) {
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
-  if (!file.ok()) return file.status();
-  TextWriter writer(*std::move(file));
+void WritePacks(const PackSpec& spec,
+                absl::Span<const std::vector<uint32_t>> lists,
+                absl::Span<const Packs> packs, TextWriter* writer) {
   for (size_t stream = 0; stream < packs.size(); ++stream) {
-    PackWriter pack_writer(spec, lists[stream], packs[stream], &writer);
+    PackWriter pack_writer(spec, lists[stream], packs[stream], writer);
     for (size_t i = 0; i < packs[stream].size(); ++i) {
       pack_writer.Write(i);
       if (packs.size() > 1) {
-        writer.Text(",\"stream\":");
-        writer.Number(stream);
+        writer->Text(",\"stream\":");
+        writer->Number(stream);
       }
-      writer.Text("}\n");
+      writer->Text("}\n");
     }
   }
-  return writer.Finish();
 }
 
-absl::Status WriteHistogramPacks(const std::string& path,
-                                 const HistogramPlan& plan) {
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
-  if (!file.ok()) return file.status();
-  TextWriter writer(*std::move(file));
+void WriteHistogramPacks(const HistogramPlan& plan, TextWriter* writer) {
   for (const HistogramPlan::Group& group : plan.groups) {
-    writer.Text("{\"lengths\":[");
-    WriteRuns(group.lengths, &writer);
-    writer.Text("],\"count\":");
-    writer.Number(group.count);
-    writer.Text("}\n");
+    writer->Text("{\"lengths\":[");
+    WriteRuns(group.lengths, writer);
+    writer->Text("],\"count\":");
+    writer->Number(group.count);
+    writer->Text("}\n");
   }
-  return writer.Finish();
 }
 
 absl::StatusOr<std::vector<PackLines>> ReadPacks(const std::string& path,

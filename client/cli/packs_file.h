@@ -22,20 +22,19 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "client/cli/text_writer.h"
 #include "packhouse/histogram.h"
 #include "packhouse/packs.h"
 
 namespace packhouse {
 
 // The lists and the packs of some streams; stream k has lists[k] and packs[k].
-// The key "stream" is written where there are several. See OutputFile for what
-// may be at `path`, and for what happens on an error.
-absl::Status WritePacks(const std::string& path, const PackSpec& spec,
-                        absl::Span<const std::vector<uint32_t>> lists,
-                        absl::Span<const Packs> packs);
+// The key "stream" is written where there are several.
+void WritePacks(const PackSpec& spec,
+                absl::Span<const std::vector<uint32_t>> lists,
+                absl::Span<const Packs> packs, TextWriter* writer);
 
-absl::Status WriteHistogramPacks(const std::string& path,
-                                 const HistogramPlan& plan);
+void WriteHistogramPacks(const HistogramPlan& plan, TextWriter* writer);
 
 // What the lines of one stream say.
 struct PackLines {

@@ -16,7 +16,9 @@ TextWriter::TextWriter(OutputFile file) : file_(std::move(file)) {
 }
 
 void TextWriter::Text(absl::string_view text) {
-  if (buffer_.size() + text.size() > kBufferBytes) WriteOut();
+  if (buffer_.size() + text.size() > kBufferBytes) {
+    static_cast<void>(Flush());
+  }
   buffer_.append(text.data(), text.size());
 }
 
@@ -27,14 +29,15 @@ void TextWriter::Number(uint64_t number) {
   Text({digits, static_cast<size_t>(end.ptr - digits)});
 }
 
-absl::Status TextWriter::Finish() {
-  WriteOut();
-  return status_.ok() ? file_.Commit() : status_;
-}
-
-void TextWriter::WriteOut() {
+absl::Status TextWriter::Flush() {
   if (status_.ok()) status_ = file_.Write(buffer_);
   buffer_.clear();
+  return status_;
+}
+
+absl::Status TextWriter::Finish() {
+  absl::Status status = Flush();
+  return status.ok() ? file_.Commit() : status;
 }
 
 }  // namespace packhouse

@@ -24,12 +24,13 @@ class TextWriter {
 
   bool ok() const { return status_.ok(); }
 
+  // Writes what was gathered, so that only Finish is left to do.
+  absl::Status Flush();
+
   // Makes the file appear. The last call.
   absl::Status Finish();
 
  private:
-  void WriteOut();
-
   OutputFile file_;
   std::string buffer_;
   absl::Status status_;

@@ -1,5 +1,6 @@
 #include "packhouse/plan.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,17 +26,31 @@ std::vector<Candidate> OnlineCandidates(const PackSpec& spec,
   online.window_sequences = spec.window_sequences;
   online.max_sequences_per_pack = spec.max_sequences_per_pack;
   std::vector<Candidate> candidates;
-  for (const std::string& name : AlgorithmNames()) {
-    if (!IsOnline(name)) continue;
-    online.algorithm = name;
-    candidates.push_back({name, [online, footprints] {
+  const auto add = [&] {
+    candidates.push_back({online.algorithm, [online, footprints] {
                             const std::unique_ptr<Rule> rule = NewRule(online);
                             Packs packs;
                             rule->Add(footprints, &packs);
                             rule->Flush(&packs);
                             return GroupsOf(packs, footprints);
                           }});
+  };
+  for (const std::string& name : AlgorithmNames()) {
+    if (!IsOnline(name)) continue;
+    online.algorithm = name;
+    add();
+    if (name != "sliding") continue;
+    for (const Effort effort : {Effort::kFast, Effort::kThorough}) {
+      online.effort = effort;
+      add();
+    }
+    online.effort = Effort::kBalanced;
   }
+  // Where the limit binds, the whole list is its best window.
+  online.algorithm = "depth_aware";
+  online.window_sequences =
+      std::max<int64_t>(1, static_cast<int64_t>(footprints.size()));
+  add();
   return candidates;
 }
 

@@ -269,7 +269,8 @@ TEST_F(CliTest, LengthThatCannotBePackedIsFound) {
   const std::string text =
       absl::StrCat("packhouse: ", lengths_,
                    ": 1 of 2 sequences cannot be packed: ordinal 0 has length "
-                   "9 > capacity 8 (ordinals count from 0)\n");
+                   "9 > capacity 8 (ordinals count from 0; "
+                   "--overlong says what to do with such)\n");
   EXPECT_THAT(RunOn({"plan"}, {}), Refused(2, text));
   EXPECT_THAT(RunOn({"stream"}, {"--target", "unix:x"}), Refused(2, text));
   EXPECT_THAT(RunOn({"verify", packs_}, {}), Refused(2, text));

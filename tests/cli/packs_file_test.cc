@@ -7,6 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/output_file.h"
+#include "client/cli/text_writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/files.h"
@@ -28,6 +30,30 @@ PackSpec Spec() {
   return spec;
 }
 
+// Writes with `write` to a file that appears at `path`.
+template <typename Write>
+absl::Status ToFile(const std::string& path, const Write& write) {
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
+  if (!file.ok()) return file.status();
+  TextWriter writer(*std::move(file));
+  write(&writer);
+  return writer.Finish();
+}
+
+absl::Status PacksTo(const std::string& path, const PackSpec& spec,
+                     const std::vector<std::vector<uint32_t>>& lists,
+                     const std::vector<Packs>& packs) {
+  return ToFile(path, [&](TextWriter* writer) {
+    WritePacks(spec, lists, packs, writer);
+  });
+}
+
+absl::Status HistogramPacksTo(const std::string& path,
+                              const HistogramPlan& plan) {
+  return ToFile(path,
+                [&](TextWriter* writer) { WriteHistogramPacks(plan, writer); });
+}
+
 class PacksFileTest : public testing::Test {
  protected:
   absl::StatusOr<std::vector<PackLines>> Read(const std::string& content,
@@ -42,7 +68,7 @@ class PacksFileTest : public testing::Test {
 
 TEST_F(PacksFileTest, WritesOneStream) {
   const std::vector<std::vector<uint32_t>> lists = {{5, kLongest, 3}};
-  ASSERT_THAT(WritePacks(path_, Spec(), lists, {MakePacks({{1}, {0, 2}})}),
+  ASSERT_THAT(PacksTo(path_, Spec(), lists, {MakePacks({{1}, {0, 2}})}),
               IsOk());
   EXPECT_EQ(ReadFile(path_),
             "{\"ordinals\":[1],\"lengths\":[2147483647]}\n"
@@ -55,7 +81,7 @@ TEST_F(PacksFileTest, WritesPiecesAndReadsThem) {
   spec.overlong = Overlong::kSplit;
   Packs packs = MakePacks({{0}, {1, 2}, {0}});
   packs.source_offsets = {0, 0, 0, 10};
-  ASSERT_THAT(WritePacks(path_, spec, {{{14, 5, 4}}}, {packs}), IsOk());
+  ASSERT_THAT(PacksTo(path_, spec, {{14, 5, 4}}, {packs}), IsOk());
   const std::string text =
       "{\"ordinals\":[0],\"lengths\":[10],\"source_offsets\":[0]}\n"
       "{\"ordinals\":[1,2],\"lengths\":[5,4]}\n"
@@ -71,7 +97,7 @@ TEST_F(PacksFileTest, WritesStreamsInOrder) {
   const std::vector<std::vector<uint32_t>> lists = {{5, 4}, {3}, {}};
   const std::vector<Packs> packs = {MakePacks({{1}, {0}}), MakePacks({{0}}),
                                     Packs()};
-  ASSERT_THAT(WritePacks(path_, Spec(), lists, packs), IsOk());
+  ASSERT_THAT(PacksTo(path_, Spec(), lists, packs), IsOk());
   EXPECT_EQ(ReadFile(path_),
             "{\"ordinals\":[1],\"lengths\":[4],\"stream\":0}\n"
             "{\"ordinals\":[0],\"lengths\":[5],\"stream\":0}\n"
@@ -83,7 +109,7 @@ TEST_F(PacksFileTest, WritesGroupsOfAHistogram) {
   plan.groups.push_back({{{5, 1}, {3, 1}}, 7});
   plan.groups.push_back({{{8, 1}}, 1000000000000});
   plan.groups.push_back({{{3, 2}, {1, 3}}, 1});
-  ASSERT_THAT(WriteHistogramPacks(path_, plan), IsOk());
+  ASSERT_THAT(HistogramPacksTo(path_, plan), IsOk());
   EXPECT_EQ(ReadFile(path_),
             "{\"lengths\":[5,3],\"count\":7}\n"
             "{\"lengths\":[8],\"count\":1000000000000}\n"
@@ -93,7 +119,7 @@ TEST_F(PacksFileTest, WritesGroupsOfAHistogram) {
 TEST_F(PacksFileTest, WritesRunsLongerThanABuffer) {
   HistogramPlan plan;
   plan.groups.push_back({{{10, 1000000}, {9, 1}}, 2});
-  ASSERT_THAT(WriteHistogramPacks(path_, plan), IsOk());
+  ASSERT_THAT(HistogramPacksTo(path_, plan), IsOk());
   std::string expected = "{\"lengths\":[";
   for (int i = 0; i < 1000000; ++i) expected += "10,";
   expected += "9],\"count\":2}\n";
@@ -104,7 +130,7 @@ TEST_F(PacksFileTest, RunsEndWithTheFirstError) {
   // More than could be written out in the time of a test.
   HistogramPlan plan;
   plan.groups.push_back({{{1, uint64_t{1} << 62}}, 1});
-  EXPECT_THAT(WriteHistogramPacks("/dev/full", plan),
+  EXPECT_THAT(HistogramPacksTo("/dev/full", plan),
               StatusIs(absl::StatusCode::kUnknown, HasSubstr("/dev/full")));
 }
 
@@ -122,7 +148,7 @@ TEST_F(PacksFileTest, ReadsWhatItWrote) {
   for (Packs& each : packs) {
     if (each.offsets.back() != 200000) each.offsets.push_back(200000);
   }
-  ASSERT_THAT(WritePacks(path_, Spec(), lists, packs), IsOk());
+  ASSERT_THAT(PacksTo(path_, Spec(), lists, packs), IsOk());
   absl::StatusOr<std::vector<PackLines>> read = ReadPacks(path_, 2);
   ASSERT_THAT(read, IsOk());
   for (size_t k = 0; k < 2; ++k) {
@@ -136,9 +162,9 @@ TEST_F(PacksFileTest, ReadsWhatItWrote) {
 TEST_F(PacksFileTest, FailedWriteLeavesTheOlderFile) {
   const std::vector<std::vector<uint32_t>> lists = {{5}};
   const std::vector<Packs> packs = {MakePacks({{0}})};
-  EXPECT_THAT(WritePacks("/dev/full", Spec(), lists, packs),
+  EXPECT_THAT(PacksTo("/dev/full", Spec(), lists, packs),
               StatusIs(absl::StatusCode::kUnknown, HasSubstr("/dev/full")));
-  EXPECT_THAT(WritePacks(folder_.File("none/packs"), Spec(), lists, packs),
+  EXPECT_THAT(PacksTo(folder_.File("none/packs"), Spec(), lists, packs),
               StatusIs(absl::StatusCode::kUnknown, HasSubstr("No such file")));
 }
 

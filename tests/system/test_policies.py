@@ -1,6 +1,7 @@
 """What becomes of sequences that are over-long or empty, and release by seed."""
 
 import json
+import os
 import random
 
 import pytest
@@ -167,8 +168,14 @@ def test_fates_have_their_place(write_lengths, folder):
     arguments = ["plan", path, "--capacity", 8, "--overlong", "drop"]
     assert_refused(packhouse(*arguments, "--fates", path), "LENGTHS itself")
     both = folder / "both"
-    assert_refused(packhouse(*arguments, "--packs", both, "--fates", both),
-                   "--fates")
+    # One place, however it is spelled, and though nothing is there yet.
+    for other in (both, f"{folder}/./both", os.path.relpath(both)):
+        assert_refused(packhouse(*arguments, "--packs", both, "--fates", other),
+                       "--fates")
+        assert not both.exists()
+    # Either both appear or none.
+    result = packhouse(*arguments, "--packs", both, "--fates", "/dev/full")
+    assert result.returncode == 1 and not both.exists()
     histogram = folder / "x.hist.csv"
     histogram.write_text("length,count\n3,1\n")
     assert_refused(packhouse("plan", histogram, "--capacity", 8, "--fates",
@@ -176,6 +183,20 @@ def test_fates_have_their_place(write_lengths, folder):
     assert succeed(*arguments, "--fates", "-") == (
         '{"ordinal":1,"fate":"dropped","length":12,"packed_tokens":0,'
         '"units":0}\n')
+
+
+def test_a_histogram_has_no_order_to_seed(folder):
+    path = folder / "x.hist.csv"
+    path.write_text("length,count\n5,2\n")
+    assert_refused(packhouse("plan", path, "--capacity", 10, "--seed", 1),
+                   "--seed")
+
+
+def test_whole_list_rules_are_refused_for_streams(write_lengths):
+    # Before anybody connects: nobody is there.
+    assert_refused(packhouse("stream", write_lengths([5]), "--capacity", 8,
+                             "--algorithm", "best", "--target", "unix:nobody"),
+                   "best", "whole lists")
 
 
 def test_a_histogram_takes_policies(folder):

@@ -353,10 +353,10 @@ AdviceQuery Completed(const AdviceQuery& query, const Advice& advice) {
 absl::Status NothingPacked(const Advice& advice) {
   const CapacityAdvice& last = advice.capacities.back();
   if (!last.refusal.empty()) return absl::InvalidArgumentError(last.refusal);
-  return absl::InvalidArgumentError(
-      absl::StrCat("no sequence can be packed: ", last.overlong_sequences,
-                   " of ", advice.sequences, " are over-long at capacity ",
-                   last.capacity, ", the others are empty"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no sequence can be packed: ", last.overlong_sequences, " of ",
+      advice.sequences, " are over-long at capacity ", last.capacity, ", ",
+      advice.sequences - last.overlong_sequences, " are empty"));
 }
 
 }  // namespace

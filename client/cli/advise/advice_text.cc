@@ -187,13 +187,13 @@ std::string AdviceText(const Advice& advice, absl::string_view name) {
     if (left_out != last_left_out) text += left_out;
     last_left_out = left_out;
   }
-  absl::StrAppend(
-      &text, "\nRecommended, as options of plan, stream and verify:\n\n",
-      Wrapped(
-          SpecOptions(advice.recommended_capacity(), advice.recommended_row()),
-          4),
-      "\n", Wrapped(Reason(advice), 2),
-      absl::StrFormat("\nadvised in %.2f s\n", advice.seconds));
+  absl::StrAppend(&text, "\nRecommended, as options of plan",
+                  advice.ordered ? ", stream and verify" : "", ":\n\n",
+                  Wrapped(SpecOptions(advice.recommended_capacity(),
+                                      advice.recommended_row()),
+                          4),
+                  "\n", Wrapped(Reason(advice), 2),
+                  absl::StrFormat("\nadvised in %.2f s\n", advice.seconds));
   return text;
 }
 
