@@ -108,10 +108,11 @@ BestPlan PackBest(absl::Span<const FootprintCount> counts, uint32_t capacity,
   Search search(counts, capacity, max_units);
   search.TryQuickRules();
   search.TrySubsetSums(spent);
+  if (use_lp) search.TryLinearProgram(spent);
+  // Last, so that a small budget goes where it helps most.
   for (const Candidate& candidate : candidates) {
     if (!search.IsOptimal()) search.Offer(candidate.name, candidate.plan());
   }
-  if (use_lp) search.TryLinearProgram(spent);
   return std::move(search).Finish();
 }
 
