@@ -49,6 +49,10 @@ inline constexpr double kMaxPlanBudgetSeconds = 10;
 // A server allows a max_displacement of so many of its largest windows.
 inline constexpr int64_t kMaxStreamDisplacementWindows = 4;
 
+// Multiples of the alignment that a pack of `sliding` may hold. Beyond, lengths
+// made to collide could make its searches slow.
+inline constexpr int64_t kMaxStreamSlidingCapacity = int64_t{1} << 24;
+
 // Sequences that a stream may have from its oldest pending one on. The memory
 // of both ends depends on it, and that the ordinals of a response differ by
 // less than 2^32. A window and the displacement stay far below it; what counts

@@ -24,6 +24,11 @@ absl::Status CheckLimits(const PackSpec& spec, const SessionLimits& limits) {
   };
   absl::Status status = check("window_sequences", spec.window_sequences,
                               limits.max_window_sequences);
+  if (status.ok() && spec.algorithm == "sliding") {
+    status = check("with sliding, capacity_tokens / sequence_alignment",
+                   spec.capacity_tokens / spec.sequence_alignment,
+                   kMaxStreamSlidingCapacity);
+  }
   if (!status.ok()) return status;
   return check("max_displacement", spec.max_displacement,
                kMaxStreamDisplacementWindows * limits.max_window_sequences);

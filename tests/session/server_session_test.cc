@@ -88,6 +88,13 @@ TEST(ServerSessionTest, RefusesWhatItCannotOpen) {
   };
   PackSpec unknown = MakeSpec(512, 64);
   unknown.algorithm = "magic";
+  PackSpec offline = MakeSpec(512, 64);
+  offline.algorithm = "best";
+  PackSpec wide = MakeSpec((1 << 24) + 1, 64);
+  wide.algorithm = "sliding";
+  PackSpec far = MakeSpec(512, 64);
+  far.algorithm = "sliding";
+  far.max_displacement = 4001;
   const Case cases[] = {
       {{0, MakeSpec(512, 64)},
        absl::StatusCode::kFailedPrecondition,
@@ -108,6 +115,15 @@ TEST(ServerSessionTest, RefusesWhatItCannotOpen) {
       {OpenWith(MakeSpec(512, 1001)),
        absl::StatusCode::kResourceExhausted,
        {"1001", "1000"}},
+      {OpenWith(offline),
+       absl::StatusCode::kInvalidArgument,
+       {"best", "whole lists only", "sliding"}},
+      {OpenWith(wide),
+       absl::StatusCode::kResourceExhausted,
+       {"16777217", "16777216"}},
+      {OpenWith(far),
+       absl::StatusCode::kResourceExhausted,
+       {"max_displacement is 4001", "4000"}},
   };
   SessionLimits limits;
   limits.max_window_sequences = 1000;
