@@ -28,6 +28,12 @@ constexpr uint64_t kMaxPieces = 4;
 // drifting input (azure) takes 0.7 % more packs.
 constexpr double kLeave = 0.8;
 
+// Then the history is halved, so that it follows a stream that changes and its
+// counts stay small. From 2^13 to no end the packs are much the same at a
+// window of 1024; with less, stretches that the window cannot see beyond would
+// be forgotten.
+constexpr uint64_t kMaxHistory = 1 << 14;
+
 }  // namespace
 
 // Doubles are used here for single divisions, products and comparisons only,
@@ -36,6 +42,7 @@ constexpr double kLeave = 0.8;
 PriceChoice::PriceChoice(const Units& units) : capacity_(units.capacity) {
   while ((capacity_ >> shift_) > kMaxCells) ++shift_;
   counts_.assign((capacity_ >> shift_) + 1, 0);
+  history_.assign(counts_.size(), 0);
   min_sums_.assign(counts_.size() + 1, 0);
   for (uint64_t i = 1; i < (kMaxPieces - 1) * kLambdasPerPiece; ++i) {
     if (i % kLambdasPerPiece == 0) continue;
@@ -55,17 +62,40 @@ bool PriceChoice::Knows(uint32_t lambda) const {
                             std::greater<uint32_t>());
 }
 
-double PriceChoice::SumUp() {
-  uint64_t above = 0;
-  for (uint32_t count : counts_) above += count;
+void PriceChoice::Arrive(uint32_t footprint) {
+  ++history_[footprint >> shift_];
+  if (++history_size_ < kMaxHistory) return;
+  history_size_ = 0;
+  for (uint32_t& count : history_) {
+    count /= 2;
+    history_size_ += count;
+  }
+}
+
+void PriceChoice::Restore(StateReader* reader, uint64_t arrived) {
+  history_ = reader->Numbers(counts_.size(), 0, kMaxHistory - 1);
+  history_size_ = 0;
+  for (uint32_t count : history_) history_size_ += count;
+  const uint64_t most = std::min(arrived, kMaxHistory - 1);
+  if (history_.size() != counts_.size() || history_size_ > most) {
+    reader->Fail();
+  }
+}
+
+double PriceChoice::SumUp(bool with_history) {
+  const auto count = [&](size_t cell) {
+    return uint64_t{counts_[cell]} + (with_history ? history_[cell] : 0);
+  };
+  uint64_t above = with_history ? history_size_ : 0;
+  for (uint32_t pending : counts_) above += pending;
   // A footprint is taken to be in the middle of its cell; doubled, that is a
   // whole number.
   const uint64_t width = uint64_t{1} << shift_;
   uint64_t below = 0;
   for (uint64_t cell = 0; cell < counts_.size(); ++cell) {
     min_sums_[cell] = below + above * 2 * cell * width;
-    above -= counts_[cell];
-    below += counts_[cell] * (2 * cell * width + width - 1);
+    above -= count(cell);
+    below += count(cell) * (2 * cell * width + width - 1);
   }
   min_sums_.back() = below;
   return static_cast<double>(below) / capacity_;
@@ -90,7 +120,7 @@ double PriceChoice::PacksNeeded(uint32_t lambda) const {
 }
 
 uint32_t PriceChoice::Choose(uint32_t current) {
-  const double volume = SumUp();
+  const double volume = SumUp(/*with_history=*/true);
   double most = 0;
   uint32_t best = Price::kVolume;
   for (uint32_t lambda : lambdas_) {
@@ -107,7 +137,7 @@ uint32_t PriceChoice::Choose(uint32_t current) {
 }
 
 std::vector<uint32_t> PriceChoice::Best(size_t size) {
-  SumUp();
+  SumUp(/*with_history=*/false);
   std::vector<std::pair<double, uint32_t>> ranked;
   for (uint32_t lambda : lambdas_) {
     ranked.emplace_back(PacksNeeded(lambda), lambda);

@@ -4,9 +4,12 @@
 // lambda with the highest sum sees most of what makes them hard to pack. Where
 // no lambda sees more than the volume does, volume is the right price.
 //
-// Only the pending units are asked, no history: they are a fair sample of the
-// stream while packing goes well, and where it does not, they lean towards the
-// lengths that it leaves behind, so that the price that uses those up rises.
+// The pending units are asked: they are a fair sample of the stream while
+// packing goes well, and where it does not, they lean towards the lengths that
+// it leaves behind, so that the price that uses those up rises. With them, the
+// history of the stream may be asked. Then a price outlasts a stretch in which
+// the pool has no need of it, and what goes with anything is saved for the time
+// when the hard lengths come back.
 //
 // The sum over a histogram costs next to nothing. Burdet and Johnson's function
 // rises with slope 1 from the rest on in each piece and is flat otherwise, so
@@ -23,6 +26,7 @@
 #include <vector>
 
 #include "packing/price.h"
+#include "packing/state.h"
 #include "packing/units.h"
 
 namespace packhouse {
@@ -35,29 +39,40 @@ class PriceChoice {
   void Add(uint32_t footprint) { ++counts_[footprint >> shift_]; }
   void Remove(uint32_t footprint) { --counts_[footprint >> shift_]; }
 
+  // Adds to the history, which is empty for those who do not want one.
+  void Arrive(uint32_t footprint);
+
   // The lambda to go on with where `current` was the last.
   uint32_t Choose(uint32_t current);
 
-  // The lambdas with the highest sums, the highest first.
+  // The lambdas with the highest sums over the pending units alone, the highest
+  // first.
   std::vector<uint32_t> Best(size_t size);
 
   // Whether Choose and Best may return this lambda.
   bool Knows(uint32_t lambda) const;
 
+  // Of the history, which can have seen `arrived` units at most.
+  void Save(StateWriter* writer) const { writer->Numbers(history_); }
+  void Restore(StateReader* reader, uint64_t arrived);
+
  private:
-  // Sets min_sums_ from the counts; returns the packs that the volume needs.
-  double SumUp();
+  // Sets min_sums_ from the pending units and, if so asked, the history;
+  // returns the packs that the volume needs.
+  double SumUp(bool with_history);
 
   // M(x) above, doubled, interpolated between the cells' edges.
   uint64_t MinSum(uint32_t x) const;
 
-  // The packs that this price says the pending units need.
+  // The packs that this price says the units summed up need.
   double PacksNeeded(uint32_t lambda) const;
 
   const uint32_t capacity_;
   int shift_ = 0;                   // a cell has 1 << shift_ footprints
   std::vector<uint32_t> lambdas_;   // descending
   std::vector<uint32_t> counts_;    // by cell
+  std::vector<uint32_t> history_;   // by cell
+  uint64_t history_size_ = 0;       // sum of it
   std::vector<uint64_t> min_sums_;  // M at the cells' lower edges, doubled
 };
 

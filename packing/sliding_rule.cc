@@ -19,9 +19,9 @@ constexpr uint32_t kNone = PendingPool::kNone;
 
 // What an effort tries. docs/sliding.md has what each number is worth.
 struct Tuning {
-  PackSearch::Limits by_volume;
-  PackSearch::Limits by_pieces;
+  PackSearch::Limits search;
   bool longest;          // try the longest unit as an anchor
+  bool history;          // choose the lambda by the history, too
   size_t oldest_kinds;   // tried as anchors where pieces are priced
   size_t final_lambdas;  // tried for the whole rest, beside the current one
 };
@@ -31,19 +31,15 @@ Tuning TuningOf(Effort effort) {
   constexpr PackSearch::Limits kNarrow = {32, 32, 3, 5 * kTenThousandth};
   constexpr PackSearch::Limits kMiddle = {128, 32, 3, 2 * kTenThousandth};
   constexpr PackSearch::Limits kWide = {256, 64, 5, 2 * kTenThousandth};
-  constexpr PackSearch::Limits kWideByVolume = {512, 256, 12,
-                                                2 * kTenThousandth};
   switch (effort) {
     case Effort::kFast:
-      return {kNarrow, kNarrow, false, 1, 1};
+      return {kNarrow, false, false, 1, 1};
     case Effort::kBalanced:
-      return {kMiddle, kMiddle, true, 2, 4};
+      return {kMiddle, true, true, 2, 4};
     case Effort::kThorough:
       break;
   }
-  // By volume nothing counts but exact fits. Most searches find one at once, so
-  // that a wide one costs little; only clustered input needs it.
-  return {kWideByVolume, kWide, true, 4, 12};
+  return {kWide, true, true, 4, 12};
 }
 
 // An anchor whose pack loses no more than this is taken at once. From a
@@ -94,10 +90,6 @@ class SlidingRule final : public Rule {
   void SetPrice(uint32_t lambda) {
     price_ = Price(units_, lambda, slot_share_.value());
   }
-  const PackSearch::Limits& SearchLimits() const {
-    return price_.lambda() == Price::kVolume ? tuning_.by_volume
-                                             : tuning_.by_pieces;
-  }
   bool OldestIsDue() const { return next_ - oldest_pending() >= max_age_; }
 
   // Releases one pack: the best around one of a few anchors.
@@ -138,6 +130,7 @@ void SlidingRule::AddOne(uint32_t footprint, Packs* packs) {
     if (pool_.size() == window_) ReleaseAndAdjust(packs);
     Enter({next_++, footprint});
     slot_share_.Arrive(footprint);
+    if (tuning_.history) choice_.Arrive(footprint);
   }
   if (next_ % choose_every_ == 0 && !pool_.empty()) {
     const uint32_t lambda = choice_.Choose(price_.lambda());
@@ -154,17 +147,23 @@ void SlidingRule::Release(Packs* packs) {
   uint64_t least = ~uint64_t{0};
   const auto try_anchor = [&](uint32_t kind) {
     const uint64_t loss = search_.Run(
-        kind, price_, PackSearch::Order::kOldestFirst, SearchLimits());
+        kind, price_, PackSearch::Order::kOldestFirst, tuning_.search);
     if (loss < least) {
       least = loss;
       best_.assign(search_.pack().begin(), search_.pack().end());
     }
     return least <= kGoodAnchor;
   };
-  const bool may_choose = price_.lambda() != Price::kVolume && !OldestIsDue();
-  const size_t kinds = may_choose ? tuning_.oldest_kinds : 1;
-  bool good = may_choose && tuning_.longest &&
-              try_anchor(pool_.LongestWithin(units_.capacity));
+  const bool by_volume = price_.lambda() == Price::kVolume;
+  // With dear slots, the longest would be first to use up the short ones.
+  const bool longest = tuning_.longest && !OldestIsDue() &&
+                       !(by_volume && slot_share_.is_limited());
+  size_t kinds = 1;
+  if (!by_volume && !OldestIsDue()) kinds = tuning_.oldest_kinds;
+  bool good = longest && try_anchor(pool_.LongestWithin(units_.capacity));
+  // By volume almost all packs are full. Where one is not, the longest has to
+  // go without company sooner or later: another anchor saves nothing.
+  if (longest && by_volume) good = true;
   tried_.clear();
   for (uint32_t unit = pool_.oldest();
        !good && unit != kNone && tried_.size() < kinds;
@@ -186,7 +185,7 @@ void SlidingRule::ReleaseAndAdjust(Packs* packs) {
 
 void SlidingRule::ReleaseLongest(Packs* packs) {
   search_.Run(pool_.LongestWithin(units_.capacity), price_,
-              PackSearch::Order::kLongestFirst, SearchLimits());
+              PackSearch::Order::kLongestFirst, tuning_.search);
   Append(search_.pack(), packs);
 }
 
@@ -271,6 +270,7 @@ void SlidingRule::Save(StateWriter* writer) const {
   writer->Number(next_);
   writer->Number(price_.lambda());
   slot_share_.Save(writer);
+  if (tuning_.history) choice_.Save(writer);
   // Numbers as differences, the last to next_: small.
   writer->Number(pool_.size());
   uint64_t after = 0;
@@ -287,6 +287,7 @@ absl::Status SlidingRule::Restore(StateReader* reader) {
       static_cast<uint32_t>(reader->NumberUpTo(units_.capacity));
   if (!choice_.Knows(lambda)) reader->Fail();
   slot_share_.Restore(reader);
+  if (tuning_.history) choice_.Restore(reader, next_);
   const uint64_t size = reader->NumberUpTo(window_);
   uint64_t after = 0;
   for (uint64_t i = 0; i < size && reader->ok(); ++i) {

@@ -6,10 +6,11 @@
 // suits the pool (price.h, price_choice.h). Also, before a unit would wait for
 // more than max_displacement later arrivals, a pack leaves around it.
 //
-// The anchor is the oldest unit, so that none is put off for ever; where pieces
-// are priced, the longest is tried before it, as the offline rules do, so that
-// what stays behind are the short ones that go with anything. A few of the
-// oldest kinds are tried where the first anchors lose too much.
+// The anchor is the longest unit, as with the offline rules, so that what stays
+// behind are the short ones that go with anything; but a unit that is due is
+// the anchor, so that none is put off for ever. Where pieces are priced, a few
+// of the oldest kinds are tried where the longest loses too much. `fast` and,
+// by volume, depth limits are for the oldest at once.
 //
 // A flush, and the end, find the whole rest known: it is packed in several ways
 // and the fewest packs are taken, oldest first.

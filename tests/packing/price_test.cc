@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -179,6 +181,56 @@ TEST(PriceChoice, IsNearTheHighestSumAtLargeCapacities) {
     }
     EXPECT_GT(Needed(lengths, capacity, ranked[0]), most * 0.998);
   }
+}
+
+// The history counts as much as what is pending, but not for the end.
+TEST(PriceChoice, AsksTheHistory) {
+  PriceChoice choice(MakeUnits(100));
+  choice.Add(10);
+  EXPECT_EQ(choice.Choose(Price::kVolume), Price::kVolume);
+  const std::vector<uint32_t> best = choice.Best(1000);
+  for (int i = 0; i < 20; ++i) choice.Arrive(40);  // two to a pack
+  const uint32_t chosen = choice.Choose(Price::kVolume);
+  EXPECT_NEAR(Pieces(100, chosen, 40), 0.5, 1e-9);
+  EXPECT_EQ(choice.Best(1000), best);
+
+  // Short ones push the need below 0.8 of the volume: 10 packs by pieces.
+  for (int i = 0; i < 40; ++i) choice.Arrive(10);  // 12.1 by volume
+  EXPECT_EQ(choice.Choose(chosen), chosen);
+  for (int i = 0; i < 10; ++i) choice.Arrive(10);  // 13.1
+  EXPECT_EQ(choice.Choose(chosen), Price::kVolume);
+}
+
+// A stream that has changed is seen to have changed.
+TEST(PriceChoice, TheHistoryFades) {
+  PriceChoice choice(MakeUnits(100));
+  for (int i = 0; i < 1000000; ++i) choice.Arrive(10);
+  EXPECT_EQ(choice.Choose(Price::kVolume), Price::kVolume);
+  for (int i = 0; i < 20000; ++i) choice.Arrive(40);
+  EXPECT_NE(choice.Choose(Price::kVolume), Price::kVolume);
+}
+
+std::string SavedHistory(const PriceChoice& choice) {
+  StateWriter writer;
+  choice.Save(&writer);
+  return std::move(writer).Take();
+}
+
+TEST(PriceChoice, TheHistoryComesBackWhereItCanBe) {
+  const Units units = MakeUnits(100);
+  PriceChoice choice(units);
+  for (uint32_t l = 1; l <= 90; ++l) choice.Arrive(l);
+  const std::string state = SavedHistory(choice);
+  const auto restores = [&](const Units& to, uint64_t arrived) {
+    PriceChoice other(to);
+    StateReader reader(state);
+    other.Restore(&reader, arrived);
+    return reader.AtEnd() && SavedHistory(other) == state;
+  };
+  EXPECT_TRUE(restores(units, 90));
+  EXPECT_FALSE(restores(units, 89));          // more than there were
+  EXPECT_FALSE(restores(MakeUnits(99), 90));  // other cells
+  EXPECT_FALSE(restores(MakeUnits(101), 90));
 }
 
 TEST(PriceChoice, KnowsNoLambdaAtTinyCapacities) {
