@@ -30,7 +30,7 @@ Tuning TuningOf(Effort effort) {
   constexpr uint64_t kTenThousandth = Price::kOne / 10000;
   constexpr PackSearch::Limits kNarrow = {32, 32, 3, 5 * kTenThousandth};
   constexpr PackSearch::Limits kMiddle = {128, 32, 3, 2 * kTenThousandth};
-  constexpr PackSearch::Limits kWide = {256, 64, 5, 2 * kTenThousandth};
+  constexpr PackSearch::Limits kWide = {256, 64, 8, 2 * kTenThousandth};
   switch (effort) {
     case Effort::kFast:
       return {kNarrow, false, false, 1, 1};

@@ -54,11 +54,11 @@ TEST(Price, IsTheMixtureThatItSays) {
           const double expected =
               (1 - share) *
               (0.7 * Pieces(capacity, lambda, l) + 0.3 * double(l) / capacity);
-          ASSERT_NEAR(price.OfRoom(l) / kOne, expected, 1e-9)
+          ASSERT_NEAR(double(price.OfRoom(l)) / kOne, expected, 1e-9)
               << capacity << " " << lambda << " " << l;
         }
-        ASSERT_NEAR(price.OfSlot() / kOne, share / 4, 1e-9);
-        ASSERT_NEAR(price.OfPack() / kOne, 1, 1e-9);
+        ASSERT_NEAR(double(price.OfSlot()) / kOne, share / 4, 1e-9);
+        ASSERT_NEAR(double(price.OfPack()) / kOne, 1, 1e-9);
       }
     }
   }
