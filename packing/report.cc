@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "packhouse/plan_check.h"
-#include "packing/footprint_sort.h"
+#include "packing/counts.h"
 #include "packing/lower_bound.h"
 #include "packing/units.h"
 
@@ -23,32 +23,11 @@ absl::Status CheckInput(absl::Span<const uint32_t> lengths,
   return CheckLengths(spec, lengths, 0);
 }
 
-// How often each length occurs, ascending.
-std::vector<LengthCount> CountLengths(absl::Span<const uint32_t> lengths) {
-  FootprintSort sort;
-  std::vector<LengthCount> counts;
-  for (const SortedUnit& unit : sort.Descending(lengths)) {
-    if (counts.empty() || counts.back().length != unit.footprint) {
-      counts.push_back({unit.footprint, 0});
-    }
-    ++counts.back().count;
-  }
-  std::reverse(counts.begin(), counts.end());
-  return counts;
-}
-
 uint64_t LowerBoundOfUnits(absl::Span<const LengthCount> lengths,
                            const PackSpec& spec) {
   const Units units(spec);
-  std::vector<FootprintCount> footprints;
-  for (const LengthCount& c : lengths) {
-    const uint32_t footprint = units.Footprint(c.length);
-    if (footprints.empty() || footprints.back().footprint != footprint) {
-      footprints.push_back({footprint, 0});
-    }
-    footprints.back().count += c.count;
-  }
-  return LowerBound(footprints, units.capacity, units.max_sequences);
+  return LowerBound(CountFootprints(lengths, units), units.capacity,
+                    units.max_sequences);
 }
 
 // The tokens of all units, in order of arrival.

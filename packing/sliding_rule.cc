@@ -271,7 +271,7 @@ void SlidingRule::Save(StateWriter* writer) const {
   writer->Number(price_.lambda());
   slot_share_.Save(writer);
   if (tuning_.history) choice_.Save(writer);
-  // Numbers as differences, the last to next_: small.
+  // Numbers as differences to the one before: small.
   writer->Number(pool_.size());
   uint64_t after = 0;
   for (const Pending& unit : AllPending()) {

@@ -3,23 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 #include "packing/footprint_sort.h"
 
 namespace packhouse {
-
-std::vector<FootprintCount> CountUnits(absl::Span<const uint32_t> footprints) {
-  FootprintSort sort;
-  std::vector<FootprintCount> counts;
-  for (const SortedUnit& unit : sort.Descending(footprints)) {
-    if (counts.empty() || counts.back().footprint != unit.footprint) {
-      counts.push_back({unit.footprint, 0});
-    }
-    ++counts.back().count;
-  }
-  std::reverse(counts.begin(), counts.end());
-  return counts;
-}
 
 void BindUnits(absl::Span<const uint32_t> footprints,
                const FootprintGroups& groups, Packs* packs) {

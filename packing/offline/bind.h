@@ -4,17 +4,12 @@
 #define PACKHOUSE_PACKING_OFFLINE_BIND_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "absl/types/span.h"
 #include "packhouse/packs.h"
 #include "packing/footprint_group.h"
-#include "packing/lower_bound.h"
 
 namespace packhouse {
-
-// How often each footprint occurs, ascending.
-std::vector<FootprintCount> CountUnits(absl::Span<const uint32_t> footprints);
 
 // Appends the packs of `groups`, which hold just the units with these
 // footprints, numbered from 0. Units of one footprint go into the groups' packs

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "packhouse/policy.h"
+#include "packing/counts.h"
 #include "packing/offline/budget.h"
 #include "packing/offline/decreasing.h"
 #include "packing/offline/pack_counts.h"
@@ -100,19 +101,6 @@ std::vector<HistogramPlan::Group> BindLengths(
     }
   }
   return bound;
-}
-
-std::vector<FootprintCount> CountFootprints(
-    absl::Span<const LengthCount> lengths, const Units& units) {
-  std::vector<FootprintCount> counts;
-  for (const LengthCount& c : lengths) {
-    const uint32_t footprint = units.Footprint(c.length);
-    if (counts.empty() || counts.back().footprint != footprint) {
-      counts.push_back({footprint, 0});
-    }
-    counts.back().count += c.count;
-  }
-  return counts;
 }
 
 }  // namespace

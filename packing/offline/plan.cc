@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "packhouse/packer.h"
+#include "packing/counts.h"
 #include "packing/offline/bind.h"
 #include "packing/offline/budget.h"
 #include "packing/offline/pack_counts.h"
@@ -67,8 +68,8 @@ class WholeListRule final : public Rule {
 
   void Flush(Packs* packs) override {
     const FootprintGroups groups =
-        PackCounts(spec_, CountUnits(units_), OnlineCandidates(spec_, units_),
-                   spent_, notes_);
+        PackCounts(spec_, CountFootprints(units_),
+                   OnlineCandidates(spec_, units_), spent_, notes_);
     const size_t first_pack = packs->size();
     BindUnits(units_, groups, packs);
     if (spec_.seed.has_value()) ShufflePacks(*spec_.seed, 0, first_pack, packs);

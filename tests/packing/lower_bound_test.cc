@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "packhouse/plan_check.h"
+#include "tests/packing/optimum.h"
 
 namespace packhouse {
 namespace {
@@ -19,39 +20,6 @@ PackSpec Spec(int64_t capacity, int64_t max_sequences = 0,
   spec.max_sequences_per_pack = max_sequences;
   spec.sequence_alignment = alignment;
   return spec;
-}
-
-// The fewest packs, by trying everything: each length in turn goes into every
-// open pack or a new one.
-uint64_t Optimum(std::vector<uint32_t> lengths, uint32_t capacity,
-                 size_t max_sequences) {
-  std::sort(lengths.rbegin(), lengths.rend());
-  uint64_t best = lengths.size();
-  std::vector<uint32_t> used;
-  std::vector<size_t> held;
-  const std::function<void(size_t)> place = [&](size_t i) {
-    if (used.size() >= best) return;
-    if (i == lengths.size()) {
-      best = used.size();
-      return;
-    }
-    for (size_t p = 0; p < used.size(); ++p) {
-      if (used[p] + lengths[i] > capacity) continue;
-      if (max_sequences != 0 && held[p] == max_sequences) continue;
-      used[p] += lengths[i];
-      ++held[p];
-      place(i + 1);
-      used[p] -= lengths[i];
-      --held[p];
-    }
-    used.push_back(lengths[i]);
-    held.push_back(1);
-    place(i + 1);
-    used.pop_back();
-    held.pop_back();
-  };
-  place(0);
-  return best;
 }
 
 // L2 as the book defines it, every alpha up to half the capacity; and every
@@ -105,7 +73,9 @@ TEST(LowerBound, EqualsTheDefinitionAndNeverExceedsTheOptimum) {
     ASSERT_TRUE(bound.ok());
     ASSERT_EQ(*bound, NaiveBound(lengths, capacity, max_sequences))
         << testing::PrintToString(lengths) << " capacity " << capacity;
-    ASSERT_LE(*bound, Optimum(lengths, capacity, max_sequences))
+    ASSERT_LE(*bound,
+              Optimum(lengths, capacity,
+                      max_sequences == 0 ? lengths.size() : max_sequences))
         << testing::PrintToString(lengths) << " capacity " << capacity;
   }
 }
@@ -126,7 +96,7 @@ TEST(LowerBound, LargeCapacities) {
     std::vector<uint32_t> lengths(rng() % 9);
     for (uint32_t& length : lengths) length = 1 + rng() % capacity;
     ASSERT_LE(*LowerBoundPacks(lengths, Spec(capacity)),
-              Optimum(lengths, capacity, 0))
+              Optimum(lengths, capacity, lengths.size()))
         << testing::PrintToString(lengths) << " capacity " << capacity;
   }
 }
