@@ -14,9 +14,6 @@
 namespace packhouse {
 namespace {
 
-// Sequences of a batch in the comparison with padding to the longest.
-constexpr size_t kPaddedBatch = 8;
-
 absl::Status CheckInput(absl::Span<const uint32_t> lengths,
                         const PackSpec& spec) {
   if (absl::Status status = ValidateSpec(spec); !status.ok()) return status;
@@ -124,8 +121,9 @@ uint64_t MaxDisplacement(const PackSpec& spec, absl::Span<const Fate> fates,
 
 uint64_t PadToLongestSlots(absl::Span<const uint32_t> units) {
   uint64_t slots = 0;
-  for (size_t i = 0; i < units.size(); i += kPaddedBatch) {
-    const absl::Span<const uint32_t> batch = units.subspan(i, kPaddedBatch);
+  for (size_t i = 0; i < units.size(); i += kPaddedBatchUnits) {
+    const absl::Span<const uint32_t> batch =
+        units.subspan(i, kPaddedBatchUnits);
     slots +=
         uint64_t{*std::max_element(batch.begin(), batch.end())} * batch.size();
   }

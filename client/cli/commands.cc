@@ -1,7 +1,6 @@
 #include "client/cli/commands.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -19,6 +18,7 @@
 #include "client/cli/output_file.h"
 #include "client/cli/packs_file.h"
 #include "client/cli/report_text.h"
+#include "client/cli/stopwatch.h"
 #include "nlohmann/json.hpp"
 #include "packhouse/histogram.h"
 #include "packhouse/packs.h"
@@ -154,12 +154,6 @@ struct PackRun {
   PlanNotes notes;  // of a plan
 };
 
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 // Names the stream where there are several.
 absl::Status StreamError(const absl::Status& status, size_t stream,
                          size_t streams) {
@@ -214,7 +208,7 @@ absl::StatusOr<PackRun> PackStreams(Client& client, const PackSpec& spec,
   for (size_t k = 0; k < count; ++k) {
     run.packs[k].ordinals.reserve(lists[k].size());
   }
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   // The first list is the longest.
   for (size_t at = 0; at < lists[0].size(); at += kTurnSequences) {
     for (size_t k = 0; k < count && at < lists[k].size(); ++k) {
@@ -229,7 +223,7 @@ absl::StatusOr<PackRun> PackStreams(Client& client, const PackSpec& spec,
     absl::Status status = End(*streams[k], &run.packs[k]);
     if (!status.ok()) return StreamError(status, k, count);
   }
-  run.seconds = SecondsSince(start);
+  run.seconds = watch.seconds();
   return run;
 }
 
@@ -352,11 +346,11 @@ absl::Status Deliver(const CommandOptions& options,
 
 absl::Status PlanList(const CommandOptions& options, LengthList list,
                       std::ostream& out) {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   PackRun run;
   absl::StatusOr<Packs> packs = Plan(list, options.spec, &run.notes);
   if (!packs.ok()) return packs.status();
-  run.seconds = SecondsSince(start);
+  run.seconds = watch.seconds();
   run.packs.push_back(*std::move(packs));
   return Deliver(options, absl::MakeConstSpan(&list, 1), run, out);
 }
@@ -373,14 +367,14 @@ absl::Status PlanOfHistogram(const CommandOptions& options,
   if (options.spec.seed.has_value()) {
     return InputError("--seed", "the packs of a histogram have no order");
   }
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   PlanNotes notes;
   absl::StatusOr<HistogramPlan> plan =
       PlanHistogram(histogram, options.spec, &notes);
   if (!plan.ok()) {
     return InputError(options.lengths_path, plan.status().message());
   }
-  const double seconds = SecondsSince(start);
+  const double seconds = watch.seconds();
   RunReport report;
   report.spec = options.spec;
   report.figures = plan->report;

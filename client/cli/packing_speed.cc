@@ -1,13 +1,13 @@
 #include "client/cli/packing_speed.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <random>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "client/cli/stopwatch.h"
 #include "packhouse/packer.h"
 #include "packhouse/packs.h"
 #include "packhouse/policy.h"
@@ -25,12 +25,6 @@ constexpr size_t kPieceSequences = 4096;
 constexpr uint64_t kMinRepetitions = 3;  // so that the median means something
 constexpr uint64_t kMaxRepetitions = 1000;
 constexpr double kRuleSeconds = 1;
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 // A number above 0 and at most 1.
 double Uniform(std::mt19937_64* generator) {
@@ -53,7 +47,7 @@ struct Repetition {
 absl::StatusOr<Repetition> PackOnce(absl::Span<const uint32_t> lengths,
                                     const PackSpec& spec, Packs* packs) {
   Repetition repetition;
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   absl::StatusOr<Packer> packer = Packer::Create(spec);
   if (!packer.ok()) return packer.status();
   for (size_t at = 0; at < lengths.size(); at += kPieceSequences) {
@@ -67,7 +61,7 @@ absl::StatusOr<Repetition> PackOnce(absl::Span<const uint32_t> lengths,
   absl::Status status = packer->Finish(packs);
   if (!status.ok()) return status;
   repetition.packs += packs->size();
-  repetition.seconds = SecondsSince(start);
+  repetition.seconds = watch.seconds();
   return repetition;
 }
 
@@ -77,10 +71,9 @@ absl::StatusOr<SpeedRow> Measure(absl::Span<const uint32_t> lengths,
   row.spec = spec;
   Packs packs;
   std::vector<double> seconds;
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   while (seconds.size() < kMinRepetitions ||
-         (seconds.size() < kMaxRepetitions &&
-          SecondsSince(start) < kRuleSeconds)) {
+         (seconds.size() < kMaxRepetitions && watch.seconds() < kRuleSeconds)) {
     const absl::StatusOr<Repetition> repetition =
         PackOnce(lengths, spec, &packs);
     if (!repetition.ok()) return repetition.status();

@@ -42,6 +42,9 @@ absl::Status Verify(absl::Span<const uint32_t> lengths, const PackSpec& spec,
 absl::StatusOr<uint64_t> LowerBoundPacks(absl::Span<const uint32_t> lengths,
                                          const PackSpec& spec);
 
+// Units of a batch in the comparison with padding to the longest.
+inline constexpr uint32_t kPaddedBatchUnits = 8;
+
 // The figures of a list of packs. Reports of several streams of one capacity
 // add up with Merge; an empty report changes nothing.
 struct PackReport {

@@ -1,15 +1,14 @@
 // The commands advise and bench, as users call them.
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "client/cli/cli.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/files.h"
+#include "tests/cli/run.h"
 
 namespace packhouse {
 namespace {
@@ -19,28 +18,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-struct Result {
-  int code;
-  std::string out;
-  std::string err;
-};
-
-Result Packhouse(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const int code = CliMain(args, out, err);
-  return {code, out.str(), err.str()};
-}
-
-// Failed for wrong usage or input, with one line that says so.
-MATCHER_P(Refused, text, "") {
-  *result_listener << "code " << arg.code << ", out " << arg.out << ", err "
-                   << arg.err << " ";
-  return arg.code == 2 && arg.out.empty() &&
-         arg.err.find('\n') == arg.err.size() - 1 &&
-         testing::ExplainMatchResult(text, arg.err, result_listener);
-}
 
 class AdviseTest : public testing::Test {
  protected:
@@ -111,7 +88,7 @@ TEST_F(AdviseTest, LimitsReachThePackers) {
 TEST_F(AdviseTest, PlanStillRefusesOverlongSequences) {
   EXPECT_EQ(Advise({"--capacity", "5"}).code, 0);
   EXPECT_THAT(Packhouse({"plan", lengths_, "--capacity", "5"}),
-              Refused(HasSubstr("ordinal 4 has length 8")));
+              Refused(2, HasSubstr("ordinal 4 has length 8")));
 }
 
 TEST_F(AdviseTest, TheOptionsItRecommendsWork) {
@@ -131,39 +108,39 @@ TEST_F(AdviseTest, TheOptionsItRecommendsWork) {
 }
 
 TEST_F(AdviseTest, BadInput) {
-  EXPECT_THAT(Packhouse({"advise"}), Refused(HasSubstr("LENGTHS")));
+  EXPECT_THAT(Packhouse({"advise"}), Refused(2, HasSubstr("LENGTHS")));
   EXPECT_THAT(Packhouse({"advise", folder_.File("nobody")}),
-              Refused(HasSubstr("No such file")));
+              Refused(2, HasSubstr("No such file")));
   const std::string empty = folder_.File("empty.txt");
   WriteFile(empty, "\n");
-  EXPECT_THAT(Packhouse({"advise", empty}), Refused(HasSubstr("empty.txt")));
+  EXPECT_THAT(Packhouse({"advise", empty}), Refused(2, HasSubstr("empty.txt")));
   EXPECT_THAT(Advise({"--capacity", "2"}),
-              Refused(HasSubstr("5 of 5 are over-long at capacity 2")));
-  EXPECT_THAT(Advise({"--capacity", "0"}), Refused(HasSubstr("--capacity")));
-  EXPECT_THAT(Advise({"--window", "x"}), Refused(HasSubstr("--window")));
+              Refused(2, HasSubstr("5 of 5 are over-long at capacity 2")));
+  EXPECT_THAT(Advise({"--capacity", "0"}), Refused(2, HasSubstr("--capacity")));
+  EXPECT_THAT(Advise({"--window", "x"}), Refused(2, HasSubstr("--window")));
   EXPECT_THAT(Advise({"--alignment", "9", "--capacity", "8"}),
-              Refused(HasSubstr("--alignment is 9")));
+              Refused(2, HasSubstr("--alignment is 9")));
   EXPECT_THAT(Advise({"--algorithm", "lpfhp"}),
-              Refused(HasSubstr("unknown option --algorithm")));
+              Refused(2, HasSubstr("unknown option --algorithm")));
   const std::string histogram = folder_.File("x.hist.csv");
   WriteFile(histogram, "length,count\n3,2\n");
   EXPECT_EQ(Packhouse({"advise", histogram}).code, 0);
   EXPECT_THAT(Packhouse({"advise", histogram, "--window", "64"}),
-              Refused(HasSubstr("no order of arrival")));
+              Refused(2, HasSubstr("no order of arrival")));
 }
 
 TEST_F(AdviseTest, ThePageCannotGoAnywhere) {
   EXPECT_THAT(Advise({"--html", lengths_}),
-              Refused(HasSubstr("the file of LENGTHS itself")));
+              Refused(2, HasSubstr("the file of LENGTHS itself")));
   EXPECT_EQ(ReadFile(lengths_), "5\n3\n4\n4\n8\n");
   EXPECT_THAT(Advise({"--html", folder_.File("no/page.html")}),
-              Refused(HasSubstr("No such file")));
+              Refused(2, HasSubstr("No such file")));
   EXPECT_THAT(Advise({"--html", "-", "--json"}),
-              Refused(HasSubstr("cannot share standard output")));
-  EXPECT_THAT(Advise({"--html", ""}), Refused(HasSubstr("empty")));
+              Refused(2, HasSubstr("cannot share standard output")));
+  EXPECT_THAT(Advise({"--html", ""}), Refused(2, HasSubstr("empty")));
   // An error leaves nothing behind.
   EXPECT_THAT(Advise({"--html", page_, "--capacity", "1"}),
-              Refused(HasSubstr("over-long")));
+              Refused(2, HasSubstr("over-long")));
   EXPECT_THAT(Names(folder_.File("")), testing::ElementsAre("lengths.txt"));
 }
 
@@ -193,16 +170,16 @@ TEST_F(AdviseTest, BenchPacking) {
 }
 
 TEST_F(AdviseTest, BenchRefusesWhatItCannotMeasure) {
-  EXPECT_THAT(Packhouse({"bench"}), Refused(HasSubstr("subject: packing")));
-  EXPECT_THAT(Packhouse({"bench", "nobody"}), Refused(HasSubstr("nobody")));
+  EXPECT_THAT(Packhouse({"bench"}), Refused(2, HasSubstr("subject: packing")));
+  EXPECT_THAT(Packhouse({"bench", "nobody"}), Refused(2, HasSubstr("nobody")));
   EXPECT_THAT(Packhouse({"bench", "packing", folder_.File("nobody")}),
-              Refused(HasSubstr("No such file")));
+              Refused(2, HasSubstr("No such file")));
   EXPECT_THAT(Packhouse({"bench", "packing", lengths_, "--algorithm", "x"}),
-              Refused(HasSubstr("--algorithm is \"x\"")));
+              Refused(2, HasSubstr("--algorithm is \"x\"")));
   const std::string histogram = folder_.File("x.hist.csv");
   WriteFile(histogram, "length,count\n3,2\n");
   EXPECT_THAT(Packhouse({"bench", "packing", histogram}),
-              Refused(HasSubstr("no order of arrival")));
+              Refused(2, HasSubstr("no order of arrival")));
 }
 
 TEST_F(AdviseTest, HelpFitsTheScreen) {

@@ -1,6 +1,4 @@
-#include "client/cli/cli.h"
 
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -9,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/files.h"
+#include "tests/cli/run.h"
 
 namespace packhouse {
 namespace {
@@ -22,29 +21,6 @@ using testing::MatchesRegex;
 using testing::Not;
 using testing::StartsWith;
 using testing::UnorderedElementsAre;
-
-struct Result {
-  int code;
-  std::string out;
-  std::string err;
-};
-
-Result Packhouse(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const int code = CliMain(args, out, err);
-  return {code, out.str(), err.str()};
-}
-
-// Failed with this code, nothing on the output and one short line that says so.
-MATCHER_P2(Refused, code, text, "") {
-  *result_listener << "code " << arg.code << ", out " << arg.out << ", err "
-                   << arg.err.substr(0, 4000) << " ";
-  return arg.code == code && arg.out.empty() && arg.err.size() < 2048 &&
-         arg.err.find('\n') == arg.err.size() - 1 &&
-         arg.err.rfind("packhouse: ", 0) == 0 &&
-         testing::ExplainMatchResult(text, arg.err, result_listener);
-}
 
 class CliTest : public testing::Test {
  protected:

@@ -1,7 +1,6 @@
 #include "client/cli/advise/advice.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <map>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/report_text.h"
+#include "client/cli/stopwatch.h"
 #include "packhouse/histogram.h"
 #include "packhouse/plan.h"
 
@@ -17,15 +17,6 @@ namespace packhouse {
 namespace {
 
 constexpr int64_t kWindows[] = {64, 256, 1024, 4096};
-
-// Units of a batch that is padded to its longest, as PackReport has it.
-constexpr uint32_t kPaddedBatch = 8;
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double Ratio(double part, uint64_t whole) {
   return whole == 0 ? 0 : part / static_cast<double>(whole);
@@ -125,7 +116,7 @@ double PaddedAttention(const PackSpec& spec, const LengthList& list) {
   for (const uint32_t length : list) {
     VisitUnits(spec, length, [&](uint32_t tokens) {
       longest = std::max(longest, tokens);
-      if (++units == kPaddedBatch) close();
+      if (++units == kPaddedBatchUnits) close();
     });
   }
   close();
@@ -192,10 +183,10 @@ absl::StatusOr<AdviceRow> PackList(const LengthList& list,
   AdviceRow row;
   row.spec = spec;
   row.whole_list = !IsOnline(spec.algorithm);
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   const absl::StatusOr<Packs> packs = Plan(list, spec);
   if (!packs.ok()) return packs.status();
-  row.seconds = SecondsSince(start);
+  row.seconds = watch.seconds();
   absl::StatusOr<PackReport> figures = Summarize(list, spec, *packs);
   if (!figures.ok()) return figures.status();
   row.figures = *figures;
@@ -208,10 +199,10 @@ absl::StatusOr<AdviceRow> PackHistogram(const LengthHistogram& histogram,
   AdviceRow row;
   row.spec = spec;
   row.whole_list = true;
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   const absl::StatusOr<HistogramPlan> plan = PlanHistogram(histogram, spec);
   if (!plan.ok()) return plan.status();
-  row.seconds = SecondsSince(start);
+  row.seconds = watch.seconds();
   row.figures = plan->report;
   row.most_sequences = MostSequences(*plan);
   return row;
@@ -369,7 +360,7 @@ double CapacityAdvice::worth() const {
 
 absl::StatusOr<Advice> Advise(const LengthInput& input,
                               const AdviceQuery& query) {
-  const Clock::time_point start = Clock::now();
+  const Stopwatch watch;
   Advice advice;
   if (const auto* histogram = std::get_if<LengthHistogram>(&input)) {
     if (!query.windows.empty()) {
@@ -397,7 +388,7 @@ absl::StatusOr<Advice> Advise(const LengthInput& input,
       RecommendedCapacity(advice.capacities);
   if (!recommended.has_value()) return NothingPacked(advice);
   advice.recommended = *recommended;
-  advice.seconds = SecondsSince(start);
+  advice.seconds = watch.seconds();
   return advice;
 }
 
