@@ -21,7 +21,7 @@ PackCall::PackCall(const RemoteServer& server, const PackSpec& spec,
     : server_(server),
       spec_(spec),
       batch_sequences_(batch_sequences),
-      session_(spec, batch_sequences) {
+      session_(spec, batch_sequences, /*stream_id=*/"") {
   context_.set_wait_for_ready(true);
   v1::PackerService::Stub stub(server_.channel());
   stub.async()->Pack(&context_, this);

@@ -6,13 +6,13 @@
 #include "absl/strings/str_join.h"
 #include "packing/intake.h"
 #include "packing/rule.h"
+#include "packing/seal.h"
 #include "packing/state.h"
 
 namespace packhouse {
 namespace {
 
 constexpr uint64_t kStateVersion = 1;
-constexpr size_t kChecksumBytes = 8;
 
 absl::Status AfterFinish() {
   return absl::FailedPreconditionError("the packer was finished before");
@@ -21,40 +21,6 @@ absl::Status AfterFinish() {
 absl::Status BadState(absl::string_view what) {
   return absl::InvalidArgumentError(
       absl::StrCat("the state of a packer ", what));
-}
-
-// FNV-1a (Fowler, Noll, Vo), 64 bits: finds damage, not forgery.
-uint64_t Checksum(absl::string_view bytes) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : bytes) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  }
-  return hash;
-}
-
-std::string ChecksumBytes(absl::string_view bytes) {
-  std::string text;
-  for (uint64_t sum = Checksum(bytes); text.size() < kChecksumBytes;
-       sum >>= 8) {
-    text.push_back(static_cast<char>(sum));
-  }
-  return text;
-}
-
-// Differs where packs may.
-uint64_t Fingerprint(const PackSpec& spec) {
-  StateWriter writer;
-  writer.Number(spec.capacity_tokens);
-  writer.Number(spec.window_sequences);
-  writer.Number(spec.max_sequences_per_pack);
-  writer.Number(spec.sequence_alignment);
-  writer.Number(static_cast<uint64_t>(spec.overlong));
-  writer.Number(static_cast<uint64_t>(spec.empty));
-  writer.Number(spec.seed.has_value());
-  writer.Number(spec.seed.value_or(0));
-  writer.Number(static_cast<uint64_t>(spec.effort));
-  writer.Number(spec.max_displacement);
-  return Checksum(absl::StrCat(std::move(writer).Take(), spec.algorithm));
 }
 
 std::vector<std::string> OnlineNames() {
@@ -90,12 +56,9 @@ absl::StatusOr<Packer> Packer::Restore(const PackSpec& spec,
                                        absl::string_view state) {
   absl::StatusOr<Packer> packer = Create(spec);
   if (!packer.ok()) return packer;
-  if (state.size() < kChecksumBytes) return BadState("is cut off");
-  const absl::string_view sum = state.substr(state.size() - kChecksumBytes);
-  state.remove_suffix(kChecksumBytes);
-  if (ChecksumBytes(state) != sum) return BadState("is damaged");
-
-  StateReader reader(state);
+  const absl::optional<absl::string_view> bytes = Unseal(state);
+  if (!bytes.has_value()) return BadState("is damaged");
+  StateReader reader(*bytes);
   const uint64_t version = reader.Number();
   if (version != kStateVersion) {
     return BadState(absl::StrCat("has version ", version, ", this build knows ",
@@ -121,8 +84,7 @@ std::string Packer::Save() const {
   writer.Number(finished_);
   intake_->Save(&writer);
   rule_->Save(&writer);
-  std::string state = std::move(writer).Take();
-  return absl::StrCat(state, ChecksumBytes(state));
+  return Seal(std::move(writer).Take());
 }
 
 absl::Status Packer::Add(absl::Span<const uint32_t> lengths, Packs* packs) {

@@ -64,4 +64,13 @@ std::vector<uint32_t> StateReader::Numbers(uint64_t max_size, uint32_t low,
   return values;
 }
 
+absl::string_view StateReader::Bytes(uint64_t max_size) {
+  const uint64_t size = NumberUpTo(std::min<uint64_t>(max_size, left_.size()));
+  // The number itself was read from left_ in the meantime.
+  if (size > left_.size()) Fail();
+  const absl::string_view bytes = left_.substr(0, ok_ ? size : 0);
+  left_.remove_prefix(bytes.size());
+  return bytes;
+}
+
 }  // namespace packhouse

@@ -35,6 +35,12 @@ class StateWriter {
     for (uint32_t value : values) Number(value);
   }
 
+  // How many, then they.
+  void Bytes(absl::string_view bytes) {
+    Number(bytes.size());
+    bytes_.append(bytes.data(), bytes.size());
+  }
+
   std::string Take() && { return std::move(bytes_); }
 
  private:
@@ -57,6 +63,10 @@ class StateReader {
   // Fails where there are more than `max_size`, or one is not in [low, high].
   std::vector<uint32_t> Numbers(uint64_t max_size, uint32_t low, uint32_t high);
 
+  // Fails where there are more than `max_size`. They belong to the reader's
+  // bytes.
+  absl::string_view Bytes(uint64_t max_size);
+
   // Marks the state as wrong, for checks that the reader cannot make.
   void Fail() {
     ok_ = false;
@@ -64,6 +74,9 @@ class StateReader {
   }
 
   bool ok() const { return ok_; }
+
+  // Bytes that are still to be read.
+  uint64_t left() const { return left_.size(); }
 
   // True when everything was read and nothing was wrong.
   bool AtEnd() const { return ok_ && left_.empty(); }

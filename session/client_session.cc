@@ -2,14 +2,21 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "packhouse/policy.h"
+#include "packing/seal.h"
 
 namespace packhouse {
 namespace {
+
+constexpr uint64_t kStateVersion = 1;
+
+// Numbers of a stream beyond this can only be made up.
+constexpr uint64_t kMaxCount = uint64_t{1} << 62;
 
 template <typename... Args>
 absl::Status Violation(const Args&... args) {
@@ -17,10 +24,58 @@ absl::Status Violation(const Args&... args) {
       absl::StrCat("the server broke the protocol: ", args...));
 }
 
+absl::Status BadState(absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the saved state of a stream ", what));
+}
+
+void SavePacks(const Packs& packs, StateWriter* writer) {
+  writer->Number(packs.size());
+  writer->Number(!packs.source_offsets.empty());
+  for (size_t i = 0; i < packs.size(); ++i) {
+    writer->Number(packs[i].size());
+    uint64_t before = 0;
+    for (size_t entry = packs.offsets[i]; entry < packs.offsets[i + 1];
+         ++entry) {
+      writer->Number(packs.ordinals[entry] - before);
+      before = packs.ordinals[entry];
+      if (!packs.source_offsets.empty()) {
+        writer->Number(packs.source_offsets[entry]);
+      }
+    }
+  }
+}
+
+Packs RestorePacks(uint64_t sequences, StateReader* reader) {
+  Packs packs;
+  const uint64_t size = reader->NumberUpTo(reader->left());
+  const bool has_offsets = reader->NumberUpTo(1) == 1;
+  for (uint64_t i = 0; i < size && reader->ok(); ++i) {
+    const uint64_t units = reader->NumberUpTo(reader->left());
+    uint64_t ordinal = 0;
+    for (uint64_t unit = 0; unit < units && reader->ok(); ++unit) {
+      ordinal += reader->NumberUpTo(sequences);
+      if (ordinal >= sequences) reader->Fail();
+      packs.ordinals.push_back(ordinal);
+      if (has_offsets) {
+        packs.source_offsets.push_back(static_cast<uint32_t>(
+            reader->NumberUpTo(std::numeric_limits<uint32_t>::max())));
+      }
+    }
+    packs.offsets.push_back(packs.ordinals.size());
+  }
+  return packs;
+}
+
 }  // namespace
 
-ClientSession::ClientSession(const PackSpec& spec, uint32_t batch_sequences)
-    : spec_(spec), batch_sequences_(batch_sequences), ledger_(spec) {}
+ClientSession::ClientSession(const PackSpec& spec, uint32_t batch_sequences,
+                             std::string stream_id)
+    : spec_(spec),
+      most_batch_sequences_(batch_sequences),
+      stream_id_(std::move(stream_id)),
+      ledger_(spec),
+      batch_sequences_(batch_sequences) {}
 
 absl::Status ClientSession::Add(absl::Span<const uint32_t> lengths) {
   if (end_given_) {
@@ -29,7 +84,7 @@ absl::Status ClientSession::Add(absl::Span<const uint32_t> lengths) {
   absl::Status status = CheckLengths(spec_, lengths, given_sequences());
   if (!status.ok()) return status;
   ledger_.Give(lengths);
-  Gather(lengths);
+  log_.Append(lengths);
   return absl::OkStatus();
 }
 
@@ -38,102 +93,133 @@ absl::Status ClientSession::Flush() {
     return absl::FailedPreconditionError("a flush was given after the end");
   }
   // Nothing was given since the last one: it would close nothing, and flushes
-  // alone must not fill the queue.
-  if (flushed_sequences_ == given_sequences()) return absl::OkStatus();
+  // alone must not fill the log.
+  if (unflushed_sequences() == 0) return absl::OkStatus();
   flushed_sequences_ = given_sequences();
-  Push();
-  unsent_.push_back(packhouse::Flush{});
+  flushes_.push_back(flushed_sequences_);
   return absl::OkStatus();
 }
 
-void ClientSession::End() {
-  if (end_given_) return;
-  Push();
-  unsent_.push_back(packhouse::End{});
-  end_given_ = true;
-}
+void ClientSession::End() { end_given_ = true; }
 
-void ClientSession::Push() {
-  if (gathered_.empty()) return;
-  Batch batch;
-  batch.lengths = std::exchange(gathered_, {});
-  gathered_units_ = 0;
-  unsent_.push_back(std::move(batch));
-}
-
-void ClientSession::Gather(absl::Span<const uint32_t> lengths) {
-  while (!lengths.empty()) {
-    const size_t n = RoomFor(lengths, &gathered_units_);
-    gathered_.insert(gathered_.end(), lengths.begin(), lengths.begin() + n);
-    lengths.remove_prefix(n);
-    if (gathered_.size() >= batch_sequences_ ||
-        gathered_units_ >= batch_sequences_) {
-      Push();
-    }
-  }
-}
-
-size_t ClientSession::RoomFor(absl::Span<const uint32_t> lengths,
-                              size_t* units) const {
-  const size_t room =
-      std::min<size_t>(lengths.size(), batch_sequences_ - gathered_.size());
-  if (spec_.overlong != Overlong::kSplit) return room;
-  size_t n = 0;
-  while (n < room && *units < batch_sequences_) {
-    *units += UnitCount(spec_, lengths[n++]);
-  }
-  return n;
-}
-
-void ClientSession::LimitBatches(uint32_t batch_sequences) {
-  if (batch_sequences >= batch_sequences_) return;
-  batch_sequences_ = batch_sequences;
-  const std::deque<Input> inputs = std::exchange(unsent_, {});
-  const std::vector<uint32_t> gathered = std::exchange(gathered_, {});
-  gathered_units_ = 0;
-  for (const Input& input : inputs) {
-    if (const Batch* batch = std::get_if<Batch>(&input)) {
-      Gather(batch->lengths);
-      Push();
-    } else {
-      unsent_.push_back(input);
-    }
-  }
-  Gather(gathered);
+bool ClientSession::HasInputAfter(const Progress& progress) const {
+  return end_given_ || pushed_sequences_ > progress.sequences ||
+         forgotten_flushes_ + flushes_.size() > progress.flushes ||
+         given_sequences() - progress.sequences >= batch_sequences_;
 }
 
 bool ClientSession::settled() const {
   if (end_given_) return ended_;
-  return opened_ && unsent_.empty() && credit_.received_number == sent_number_;
+  return was_opened_ && !HasInputAfter(answered_) && !awaits_answer();
+}
+
+bool ClientSession::needs_connection() const {
+  if (ended_ || !status_.ok()) return false;
+  return !was_opened_ || HasInputAfter(answered_);
+}
+
+bool ClientSession::awaits_answer() const {
+  if (ended_) return false;
+  return open_sent_ && (!opened_ || credit_.received_number != sent_number_);
 }
 
 Packs ClientSession::Take() { return std::exchange(packs_, Packs()); }
 
+StreamPosition ClientSession::position() const {
+  StreamPosition position;
+  position.given = given_sequences();
+  position.packs = packs_received_ - packs_.size();
+  std::vector<uint64_t> kept = packs_.ordinals;
+  std::sort(kept.begin(), kept.end());
+  position.read_from = ledger_.first_incomplete();
+  if (!kept.empty()) {
+    position.read_from = std::min(position.read_from, kept.front());
+  }
+  for (uint64_t i = position.read_from; i < position.given; ++i) {
+    if (ledger_.IsComplete(i) &&
+        !std::binary_search(kept.begin(), kept.end(), i)) {
+      position.done_after.push_back(i);
+    }
+  }
+  return position;
+}
+
+void ClientSession::Connect(uint64_t incarnation) {
+  incarnation_ = incarnation;
+  open_sent_ = false;
+  opened_ = false;
+  draining_ = false;
+  end_sent_ = false;
+  sent_number_ = snapshot_.received_number;
+  sent_ = {snapshot_.sequences, forgotten_flushes_};
+  credit_ = {};
+  LimitBatches(most_batch_sequences_);
+}
+
+void ClientSession::LimitBatches(uint32_t batch_sequences) {
+  batch_sequences_ = batch_sequences;
+  cut_sequences_ = 0;
+  cut_units_ = 0;
+}
+
+absl::optional<uint64_t> ClientSession::NextFlush() const {
+  const uint64_t index = sent_.flushes - forgotten_flushes_;
+  if (index >= flushes_.size()) return absl::nullopt;
+  return flushes_[index];
+}
+
+size_t ClientSession::CutBatch(uint64_t stop, bool* is_full) {
+  const size_t room =
+      std::min<uint64_t>(stop - sent_.sequences, batch_sequences_);
+  if (spec_.overlong != Overlong::kSplit) {
+    *is_full = room == batch_sequences_;
+    return room;
+  }
+  const absl::Span<const uint32_t> lengths = log_.From(sent_.sequences);
+  while (cut_sequences_ < room && cut_units_ < batch_sequences_) {
+    cut_units_ += UnitCount(spec_, lengths[cut_sequences_++]);
+  }
+  *is_full =
+      cut_units_ >= batch_sequences_ || cut_sequences_ == batch_sequences_;
+  return cut_sequences_;
+}
+
 absl::optional<Request> ClientSession::NextRequest() {
-  if (!status_.ok()) return absl::nullopt;
+  if (!status_.ok() || ended_) return absl::nullopt;
   if (!open_sent_) {
     open_sent_ = true;
-    return Open{kProtocolVersion, spec_};
+    Open open{kProtocolVersion, spec_, stream_id_, incarnation_, absl::nullopt};
+    if (was_opened_ || !snapshot_.state.empty() || packs_received_ > 0) {
+      open.resume = Resume{snapshot_.state, packs_received_};
+    }
+    return open;
   }
-  if (unsent_.empty() || sent_number_ >= credit_.max_number) {
+  if (!opened_ || end_sent_ || sent_number_ >= credit_.max_number) {
     return absl::nullopt;
   }
-  Input& input = unsent_.front();
-  if (const Batch* batch = std::get_if<Batch>(&input)) {
-    const uint64_t sequences = sent_sequences_ + batch->lengths.size();
-    if (sequences > credit_.max_sequences) return absl::nullopt;
-    sent_sequences_ = sequences;
+  const absl::optional<uint64_t> flush = NextFlush();
+  if (flush == sent_.sequences) {
+    ++sent_.flushes;
+    return packhouse::Flush{++sent_number_};
   }
-  end_sent_ = std::holds_alternative<packhouse::End>(input);
-  ++sent_number_;
-  Request request = std::visit(
-      [this](auto& content) -> Request {
-        content.number = sent_number_;
-        return std::move(content);
-      },
-      input);
-  unsent_.pop_front();
-  return request;
+  bool is_full;
+  const size_t size = CutBatch(flush.value_or(given_sequences()), &is_full);
+  if (size == 0) {
+    if (!end_given_) return absl::nullopt;
+    end_sent_ = true;
+    return packhouse::End{++sent_number_};
+  }
+  if (!is_full && !flush.has_value() && !end_given_ &&
+      pushed_sequences_ <= sent_.sequences) {
+    return absl::nullopt;
+  }
+  if (sent_.sequences + size > credit_.max_sequences) return absl::nullopt;
+  const absl::Span<const uint32_t> lengths =
+      log_.From(sent_.sequences).first(size);
+  sent_.sequences += size;
+  cut_sequences_ = 0;
+  cut_units_ = 0;
+  return Batch{++sent_number_, {lengths.begin(), lengths.end()}};
 }
 
 absl::Status ClientSession::Receive(const Response& response) {
@@ -169,7 +255,9 @@ absl::Status ClientSession::Handle(const Opened& opened) {
     return Violation("it allows batches of no sequence");
   }
   opened_ = true;
-  LimitBatches(opened.max_batch_sequences);
+  was_opened_ = true;
+  credit_.received_number = sent_number_;
+  LimitBatches(std::min(most_batch_sequences_, opened.max_batch_sequences));
   return absl::OkStatus();
 }
 
@@ -197,9 +285,9 @@ absl::Status ClientSession::Check(const Packs& packs, size_t i,
   for (uint64_t entry = begin; entry < end; ++entry) {
     const uint64_t ordinal = packs.ordinals[entry];
     const uint32_t offset = packs.source_offset(entry);
-    if (ordinal >= sent_sequences_) {
+    if (ordinal >= sent_.sequences) {
       return Violation("pack ", number, " has ordinal ", ordinal, ", only ",
-                       sent_sequences_, " sequences were sent");
+                       sent_.sequences, " sequences were sent");
     }
     if (entry > begin) {
       const uint64_t last = packs.ordinals[entry - 1];
@@ -261,7 +349,127 @@ absl::Status ClientSession::Handle(const Credit& credit) {
                      ", ", credit.max_number, ", ", credit.max_sequences);
   }
   credit_ = credit;
+  if (credit.received_number == sent_number_ &&
+      sent_.sequences >= answered_.sequences) {
+    answered_ = sent_;
+  }
   return absl::OkStatus();
+}
+
+absl::Status ClientSession::Handle(const Snapshot& snapshot) {
+  if (snapshot.received_number < snapshot_.received_number ||
+      snapshot.received_number > sent_number_ ||
+      snapshot.sequences < snapshot_.sequences ||
+      snapshot.sequences > sent_.sequences) {
+    return Violation("a snapshot covers ", snapshot.sequences,
+                     " sequences in inputs up to ", snapshot.received_number,
+                     ", the last one ", snapshot_.sequences, " up to ",
+                     snapshot_.received_number, ", and sent were ",
+                     sent_.sequences, " up to ", sent_number_);
+  }
+  if (snapshot.packs != packs_received_) {
+    return Violation("a snapshot covers ", snapshot.packs, " packs, ",
+                     packs_received_, " came");
+  }
+  if (snapshot.state.empty() || snapshot.state.size() > kMaxSnapshotBytes) {
+    return Violation("a snapshot has ", snapshot.state.size(),
+                     " bytes, allowed are 1 to ", kMaxSnapshotBytes);
+  }
+  snapshot_ = snapshot;
+  log_.Forget(snapshot.sequences);
+  // One at the very place of the snapshot may be behind it. Where it is not, it
+  // does no harm to send it again: it closes nothing.
+  while (!flushes_.empty() && flushes_.front() < snapshot.sequences) {
+    flushes_.pop_front();
+    ++forgotten_flushes_;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ClientSession::Handle(const Drain&) {
+  draining_ = true;
+  return absl::OkStatus();
+}
+
+std::string ClientSession::Save() const {
+  StateWriter writer;
+  writer.Number(kStateVersion);
+  writer.Number(Fingerprint(spec_));
+  SaveTo(&writer);
+  return Seal(std::move(writer).Take());
+}
+
+absl::StatusOr<ClientSession> ClientSession::Restore(const PackSpec& spec,
+                                                     uint32_t batch_sequences,
+                                                     absl::string_view state) {
+  const absl::optional<absl::string_view> bytes = Unseal(state);
+  if (!bytes.has_value()) return BadState("is damaged");
+  StateReader reader(*bytes);
+  const uint64_t version = reader.Number();
+  if (version != kStateVersion) {
+    return BadState(absl::StrCat("has version ", version, ", this build knows ",
+                                 kStateVersion));
+  }
+  if (reader.Number() != Fingerprint(spec)) {
+    return BadState("is of another spec");
+  }
+  ClientSession session(spec, batch_sequences, "");
+  session.RestoreFrom(&reader);
+  if (!reader.AtEnd()) return BadState("contradicts itself");
+  return session;
+}
+
+void ClientSession::SaveTo(StateWriter* writer) const {
+  writer->Bytes(stream_id_);
+  ledger_.Save(writer);
+  writer->Number(packs_received_);
+  writer->Number(units_received_);
+  SavePacks(packs_, writer);
+  writer->Number(ended_);
+  writer->Number(end_given_);
+  writer->Number(snapshot_.received_number);
+  writer->Number(snapshot_.sequences);
+  writer->Number(snapshot_.packs);
+  writer->Bytes(snapshot_.state);
+  const absl::Span<const uint32_t> lengths = log_.From(snapshot_.sequences);
+  writer->Numbers(lengths);
+  writer->Number(flushes_.size());
+  for (const uint64_t flush : flushes_) {
+    writer->Number(flush - snapshot_.sequences);
+  }
+  writer->Number(flushed_sequences_);
+}
+
+void ClientSession::RestoreFrom(StateReader* reader) {
+  stream_id_ = std::string(reader->Bytes(kMaxStreamIdBytes));
+  ledger_.Restore(reader);
+  packs_received_ = reader->NumberUpTo(kMaxCount);
+  units_received_ = reader->NumberUpTo(ledger_.units());
+  packs_ = RestorePacks(given_sequences(), reader);
+  ended_ = reader->NumberUpTo(1) == 1;
+  end_given_ = reader->NumberUpTo(1) == 1;
+  snapshot_.received_number = reader->NumberUpTo(kMaxCount);
+  snapshot_.sequences = reader->NumberUpTo(given_sequences());
+  snapshot_.packs = reader->NumberUpTo(packs_received_);
+  snapshot_.state = std::string(reader->Bytes(kMaxSnapshotBytes));
+  log_ = LengthLog(snapshot_.sequences);
+  log_.Append(reader->Numbers(reader->left(), 0, LongestAccepted(spec_)));
+  const uint64_t flushes = reader->NumberUpTo(reader->left());
+  for (uint64_t i = 0; i < flushes && reader->ok(); ++i) {
+    flushes_.push_back(snapshot_.sequences +
+                       reader->NumberUpTo(given_sequences()));
+  }
+  flushed_sequences_ = reader->NumberUpTo(given_sequences());
+  const bool agrees =
+      log_.end_ordinal() == given_sequences() &&
+      packs_.size() <= packs_received_ &&
+      packs_.ordinals.size() <= units_received_ &&
+      std::is_sorted(flushes_.begin(), flushes_.end()) &&
+      (flushes_.empty() || flushes_.back() == flushed_sequences_) &&
+      CheckLengths(spec_, log_.lengths(), 0).ok();
+  if (!agrees) reader->Fail();
+  was_opened_ = ended_;
+  Connect(0);
 }
 
 }  // namespace packhouse

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -26,10 +27,14 @@ inline constexpr uint32_t kProtocolVersion = 1;
 // and a pack at most 5 for its size.
 //
 // A pack is never cut, so a response with one pack may have more units than
-// kMaxResponseUnits: up to a whole window, 15 MiB for the largest one that a
-// server may allow.
+// kMaxResponseUnits: up to a whole window. A snapshot has a whole window too,
+// up to 20 bytes a unit where lengths are as hard to store as they can be.
 inline constexpr int kMaxMessageBytes = 16 << 20;
-inline constexpr int64_t kMaxStreamWindowSequences = int64_t{3} << 19;
+inline constexpr int64_t kMaxStreamWindowSequences = int64_t{1} << 19;
+inline constexpr size_t kMaxSnapshotBytes = 12 << 20;
+
+// Bytes that the name of a stream may have.
+inline constexpr size_t kMaxStreamIdBytes = 128;
 
 // Sequences that one batch and one Plan call may have, and units that one
 // response of several packs and one Plan call may have.
@@ -53,15 +58,17 @@ inline constexpr int64_t kMaxStreamDisplacementWindows = 4;
 // made to collide could make its searches slow.
 inline constexpr int64_t kMaxStreamSlidingCapacity = int64_t{1} << 24;
 
-// Sequences that a stream may have from its oldest pending one on. The memory
-// of both ends depends on it, and that the ordinals of a response differ by
-// less than 2^32. A window and the displacement stay far below it; what counts
-// for neither, dropped sequences, could go on for ever while a unit waits.
-inline constexpr uint64_t kMaxStreamWaitingSequences = uint64_t{1} << 24;
+struct Resume {
+  std::string state;
+  uint64_t received_packs = 0;
+};
 
 struct Open {
   uint32_t protocol_version = kProtocolVersion;
   PackSpec spec;
+  std::string stream_id;
+  uint64_t incarnation = 0;
+  absl::optional<Resume> resume;
 };
 
 struct Batch {
@@ -90,6 +97,8 @@ struct Opened {
   uint32_t protocol_version = 0;
   uint64_t server_incarnation = 0;
   uint32_t max_batch_sequences = 0;
+  uint64_t snapshot_sequences = 0;
+  uint64_t snapshot_inputs = 0;
 };
 
 struct PackList {
@@ -108,8 +117,20 @@ struct Ended {
   uint64_t units = 0;
 };
 
+struct Snapshot {
+  uint64_t received_number = 0;
+  uint64_t sequences = 0;
+  uint64_t packs = 0;
+  std::string state;
+};
+
+struct Drain {
+  double grace_seconds = 0;
+};
+
 // monostate: a response that carries credit alone.
-using Event = std::variant<std::monostate, Opened, PackList, Refused, Ended>;
+using Event = std::variant<std::monostate, Opened, PackList, Refused, Ended,
+                           Snapshot, Drain>;
 
 struct Response {
   Event event;

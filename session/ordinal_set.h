@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "packing/state.h"
+
 namespace packhouse {
 
 class OrdinalSet {
@@ -28,6 +30,22 @@ class OrdinalSet {
     word |= bit;
     return absent;
   }
+
+  bool Contains(uint64_t ordinal) const {
+    if (ordinal < first_) return true;
+    const uint64_t place = ordinal - first_;
+    return place / 64 < words_.size() &&
+           (words_[place / 64] >> (place % 64) & 1) != 0;
+  }
+
+  // The lowest ordinal that is not in the set.
+  uint64_t first_missing() const;
+
+  // Writes which ordinals below `end` are in the set, or reads what was
+  // written. The reader fails where there are more than `max_words` words from
+  // the first missing ordinal on.
+  void Save(uint64_t end, StateWriter* writer) const;
+  void Restore(uint64_t end, uint64_t max_words, StateReader* reader);
 
   // Gives back the memory of the lower part, in which no ordinal is missing.
   // Amortised O(1) for each Insert; call it after a number of them.

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "packing/state.h"
+#include "session/reason.h"
 
 namespace packhouse {
 namespace {
@@ -16,22 +19,24 @@ SessionLimits Reconcile(SessionLimits limits) {
   return limits;
 }
 
-absl::Status CheckLimits(const PackSpec& spec, const SessionLimits& limits) {
-  const auto check = [](absl::string_view field, int64_t value, int64_t limit) {
-    if (value <= limit) return absl::OkStatus();
-    return absl::ResourceExhaustedError(absl::StrCat(
-        field, " is ", value, ", this server allows at most ", limit));
-  };
-  absl::Status status = check("window_sequences", spec.window_sequences,
-                              limits.max_window_sequences);
-  if (status.ok() && spec.algorithm == "sliding") {
-    status = check("with sliding, capacity_tokens / sequence_alignment",
-                   spec.capacity_tokens / spec.sequence_alignment,
-                   kMaxStreamSlidingCapacity);
-  }
-  if (!status.ok()) return status;
-  return check("max_displacement", spec.max_displacement,
-               kMaxStreamDisplacementWindows * limits.max_window_sequences);
+constexpr uint64_t kStateVersion = 1;
+
+// Numbers of a stream beyond this can only be made up.
+constexpr uint64_t kMaxCount = uint64_t{1} << 62;
+
+void Append(Event event, std::vector<Response>* responses) {
+  responses->emplace_back().event = std::move(event);
+}
+
+absl::Status Violation(absl::StatusCode code, absl::string_view what) {
+  return WithReason(absl::Status(code, what),
+                    {"PROTOCOL_VIOLATION", {}, absl::nullopt});
+}
+
+absl::Status BadState(absl::string_view what) {
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat("the state to resume ", what)),
+      {"STATE_INVALID", {}, absl::nullopt});
 }
 
 }  // namespace
@@ -45,6 +50,13 @@ SessionCounts SessionCounts::operator-(const SessionCounts& earlier) const {
   since.packed_units -= earlier.packed_units;
   since.packed_tokens -= earlier.packed_tokens;
   since.packed_footprint_tokens -= earlier.packed_footprint_tokens;
+  since.resumed_units -= earlier.resumed_units;
+  since.resumed_tokens -= earlier.resumed_tokens;
+  since.replayed_packs -= earlier.replayed_packs;
+  since.replayed_units -= earlier.replayed_units;
+  since.replayed_tokens -= earlier.replayed_tokens;
+  since.snapshots -= earlier.snapshots;
+  since.snapshot_bytes -= earlier.snapshot_bytes;
   return since;
 }
 
@@ -59,8 +71,8 @@ const PackSpec* ServerSession::spec() const {
 absl::Status ServerSession::Receive(const Request& request,
                                     std::vector<Response>* responses) {
   if (state_ == State::kFailed) {
-    return absl::FailedPreconditionError(
-        "the stream has failed and takes no request");
+    return Violation(absl::StatusCode::kFailedPrecondition,
+                     "the stream has failed and takes no request");
   }
   const size_t responses_before = responses->size();
   absl::Status status = std::visit(
@@ -76,72 +88,92 @@ absl::Status ServerSession::Receive(const Request& request,
 
 absl::Status ServerSession::Handle(const std::monostate&,
                                    std::vector<Response>*) {
-  return absl::FailedPreconditionError("a request has no content");
+  return Violation(absl::StatusCode::kFailedPrecondition,
+                   "a request has no content");
 }
 
 absl::Status ServerSession::Handle(const Open& open,
                                    std::vector<Response>* responses) {
   if (state_ != State::kNew) {
-    return absl::FailedPreconditionError("a second `open` on one stream");
+    return Violation(absl::StatusCode::kFailedPrecondition,
+                     "a second `open` on one stream");
   }
   if (open.protocol_version == 0 || open.protocol_version > kProtocolVersion) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the client speaks protocol version ", open.protocol_version,
-        ", this server speaks 1 to ", kProtocolVersion));
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "the client speaks protocol version ", open.protocol_version,
+            ", this server speaks 1 to ", kProtocolVersion)),
+        {"VERSION_UNKNOWN",
+         {{"limit", absl::StrCat(kProtocolVersion)}},
+         absl::nullopt});
+  }
+  if (open.stream_id.size() > kMaxStreamIdBytes) {
+    return OverLimit("the size of stream_id in bytes", open.stream_id.size(),
+                     kMaxStreamIdBytes);
   }
   if (absl::Status status = ValidateSpec(open.spec); !status.ok()) {
-    return status;
+    return WithReason(std::move(status), {"SPEC_INVALID", {}, absl::nullopt});
   }
   if (absl::Status status = CheckLimits(open.spec, limits_); !status.ok()) {
     return status;
   }
   absl::StatusOr<Packer> packer = Packer::Create(open.spec);
-  if (!packer.ok()) return packer.status();
+  if (!packer.ok()) {
+    return WithReason(packer.status(), {"SPEC_INVALID", {}, absl::nullopt});
+  }
   packer_ = *std::move(packer);
+  if (open.resume.has_value()) {
+    client_packs_ = open.resume->received_packs;
+    const std::string& state = open.resume->state;
+    absl::Status status =
+        state.empty() ? absl::OkStatus() : RestoreState(open.spec, state);
+    if (!status.ok()) return status;
+  }
   state_ = State::kOpen;
 
   Opened opened;
   opened.protocol_version = open.protocol_version;
   opened.server_incarnation = server_incarnation_;
   opened.max_batch_sequences = limits_.max_batch_sequences;
-  responses->push_back({opened, absl::nullopt});
+  opened.snapshot_sequences = SnapshotSequences(open.spec, limits_);
+  opened.snapshot_inputs = limits_.snapshot_inputs;
+  Append(opened, responses);
   return absl::OkStatus();
 }
 
 absl::Status ServerSession::Handle(const Batch& batch,
                                    std::vector<Response>* responses) {
-  if (absl::Status status = AcceptInput(batch.number); !status.ok()) {
-    return status;
-  }
+  bool is_new;
+  absl::Status status = AcceptInput(batch.number, &is_new);
+  if (!status.ok()) return status;
   if (batch.lengths.size() > limits_.max_batch_sequences) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "batch ", batch.number, " has ", batch.lengths.size(),
-        " sequences, at most ", limits_.max_batch_sequences, " are allowed"));
+    return OverLimit(
+        absl::StrCat("the number of sequences of batch ", batch.number),
+        batch.lengths.size(), limits_.max_batch_sequences);
   }
-  received_sequences_ += batch.lengths.size();
+  if (is_new) received_sequences_ += batch.lengths.size();
 
   const PackSpec& spec = packer_->spec();
-  absl::Status status = CheckLengths(spec, batch.lengths, packer_->sequences());
+  status = CheckLengths(spec, batch.lengths, packer_->sequences());
   if (!status.ok()) {
-    ++counts_.refused_batches;
-    responses->push_back(
-        {Refused{batch.number, std::move(status)}, absl::nullopt});
+    if (is_new) ++counts_.refused_batches;
+    Append(Refused{batch.number, std::move(status)}, responses);
     return absl::OkStatus();
   }
+  if (!is_new) return absl::OkStatus();
   const IntakeCounts came = CountIntake(spec, batch.lengths);
   if (came.units > kMaxBatchUnits) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("batch ", batch.number, " becomes ", came.units,
-                     " pieces, at most ", kMaxBatchUnits, " are allowed"));
+    return OverLimit(absl::StrCat("the number of pieces that batch ",
+                                  batch.number, " becomes"),
+                     came.units, kMaxBatchUnits);
   }
   const uint64_t oldest = packer_->oldest_pending_ordinal();
   const uint64_t waiting = packer_->sequences() + came.sequences - oldest;
-  if (waiting > kMaxStreamWaitingSequences) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("with batch ", batch.number, " the stream has ", waiting,
-                     " sequences since ordinal ", oldest,
-                     ", which waits for a pack; at most ",
-                     kMaxStreamWaitingSequences, " are allowed, so flush"));
+  if (waiting > MaxWaitingSequences(spec)) {
+    return OverLimit(
+        absl::StrCat("the number of sequences since ordinal ", oldest,
+                     ", which waits for a pack (so flush),"),
+        waiting, MaxWaitingSequences(spec));
   }
   Packs decided;
   status = packer_->Add(batch.lengths, &decided);
@@ -150,89 +182,204 @@ absl::Status ServerSession::Handle(const Batch& batch,
   counts_.accepted += came;
   waiting_.Append(batch.lengths);
   AppendPacks(std::move(decided), responses);
+  AppendDueSnapshot(responses);
   return absl::OkStatus();
 }
 
-absl::Status ServerSession::Handle(const Flush& flush,
+absl::Status ServerSession::Handle(const packhouse::Flush& flush,
                                    std::vector<Response>* responses) {
-  if (absl::Status status = AcceptInput(flush.number); !status.ok()) {
-    return status;
-  }
+  bool is_new;
+  absl::Status status = AcceptInput(flush.number, &is_new);
+  if (!status.ok() || !is_new) return status;
   Packs decided;
-  if (absl::Status status = packer_->Flush(&decided); !status.ok()) {
-    return status;
-  }
+  status = packer_->Flush(&decided);
+  if (!status.ok()) return status;
   AppendPacks(std::move(decided), responses);
+  AppendDueSnapshot(responses);
   return absl::OkStatus();
 }
 
 absl::Status ServerSession::Handle(const End& end,
                                    std::vector<Response>* responses) {
-  if (absl::Status status = AcceptInput(end.number); !status.ok()) {
-    return status;
-  }
+  bool is_new;
+  absl::Status status = AcceptInput(end.number, &is_new);
+  if (!status.ok() || !is_new) return status;
   Packs decided;
-  if (absl::Status status = packer_->Finish(&decided); !status.ok()) {
-    return status;
-  }
+  status = packer_->Finish(&decided);
+  if (!status.ok()) return status;
   AppendPacks(std::move(decided), responses);
-  responses->push_back(
-      {Ended{counts_.accepted.sequences, counts_.packs, counts_.packed_units},
-       absl::nullopt});
+  Append(Ended{packer_->sequences(), packs_, packed_units_}, responses);
   state_ = State::kEnded;
   return absl::OkStatus();
 }
 
-absl::Status ServerSession::AcceptInput(uint64_t number) {
+absl::Status ServerSession::AcceptInput(uint64_t number, bool* is_new) {
   if (state_ == State::kNew) {
-    return absl::FailedPreconditionError(
-        "the first request of a stream must be `open`");
+    return Violation(absl::StatusCode::kFailedPrecondition,
+                     "the first request of a stream must be `open`");
   }
   if (state_ == State::kEnded) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("input ", number, " came after `end`"));
+    return Violation(absl::StatusCode::kFailedPrecondition,
+                     absl::StrCat("input ", number, " came after `end`"));
   }
-  if (number != received_number_ + 1) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "input ", number, " came, ", received_number_ + 1, " was expected"));
+  const uint64_t expected = received_number_ + 1;
+  if (number > expected || number == 0) {
+    return WithReason(
+        absl::OutOfRangeError(absl::StrCat("input ", number, " came, ",
+                                           expected, " was expected")),
+        {"INPUT_MISSING",
+         {{"value", absl::StrCat(number)},
+          {"expected", absl::StrCat(expected)}},
+         absl::nullopt});
   }
-  received_number_ = number;
+  *is_new = number == expected;
+  if (*is_new) received_number_ = number;
   return absl::OkStatus();
 }
 
 void ServerSession::CountPacks(const Packs& packs) {
   if (packs.empty()) return;
   const PackSpec& spec = packer_->spec();
-  const IntakeCounts packed = CountIntake(
-      spec,
-      PackedTokens(spec, waiting_.lengths(), waiting_.first_ordinal(), packs));
-  counts_.packs += packs.size();
+  const uint64_t first = waiting_.first_ordinal();
+  const std::vector<uint32_t> tokens =
+      PackedTokens(spec, waiting_.lengths(), first, packs);
+  // Those that are not the client's already.
+  const size_t known = static_cast<size_t>(std::min<uint64_t>(
+      packs.size(), client_packs_ - std::min(client_packs_, packs_)));
+  const size_t known_units = packs.offsets[known];
+  const auto all = absl::MakeConstSpan(tokens);
+  const IntakeCounts replayed = CountIntake(spec, all.first(known_units));
+  const IntakeCounts packed = CountIntake(spec, all.subspan(known_units));
+  counts_.replayed_packs += known;
+  counts_.replayed_units += replayed.units;
+  counts_.replayed_tokens += replayed.packed_tokens;
+  counts_.packs += packs.size() - known;
   counts_.packed_units += packed.units;
   counts_.packed_tokens += packed.packed_tokens;
   counts_.packed_footprint_tokens += packed.footprint_tokens;
+
+  // A sequence of one unit waits no more.
+  const bool splits = spec.overlong == Overlong::kSplit;
+  for (const uint64_t ordinal : packs.ordinals) {
+    if (!splits || UnitCount(spec, waiting_.lengths()[ordinal - first]) == 1) {
+      waiting_.Clear(ordinal);
+    }
+  }
 }
 
 void ServerSession::AppendPacks(Packs packs, std::vector<Response>* responses) {
-  const uint64_t first_number = counts_.packs + 1;
   CountPacks(packs);
   waiting_.Forget(packer_->oldest_pending_ordinal());
+  const uint64_t first_number = packs_ + 1;
+  packs_ += packs.size();
+  packed_units_ += packs.ordinals.size();
+  if (packs.empty() || packs_ <= client_packs_) return;
+  const uint64_t first_new = std::max(first_number, client_packs_ + 1);
   // The usual case copies nothing.
-  if (!packs.empty() && packs.ordinals.size() <= kMaxResponseUnits) {
-    responses->push_back(
-        {PackList{first_number, std::move(packs)}, absl::nullopt});
+  if (first_new == first_number && packs.ordinals.size() <= kMaxResponseUnits) {
+    Append(PackList{first_number, std::move(packs)}, responses);
     return;
   }
-  for (size_t begin = 0, end = 0; begin < packs.size(); begin = end) {
+  size_t end = first_new - first_number;
+  for (size_t begin = end; begin < packs.size(); begin = end) {
     // At least one pack: packs are never cut.
     end = begin + 1;
     while (end < packs.size() &&
            packs.offsets[end + 1] - packs.offsets[begin] <= kMaxResponseUnits) {
       ++end;
     }
-    responses->push_back(
-        {PackList{first_number + begin, packs.Slice(begin, end)},
-         absl::nullopt});
+    Append(PackList{first_number + begin, packs.Slice(begin, end)}, responses);
   }
+}
+
+void ServerSession::AppendDueSnapshot(std::vector<Response>* responses) {
+  if (received_number_ - snapshot_number_ >= limits_.snapshot_inputs ||
+      packer_->sequences() - snapshot_sequences_ >=
+          SnapshotSequences(packer_->spec(), limits_)) {
+    AppendSnapshot(responses);
+  }
+}
+
+void ServerSession::AppendSnapshot(std::vector<Response>* responses) {
+  // A client that lacks packs of the snapshot has its own, of before them.
+  if (state_ != State::kOpen || packs_ < client_packs_) return;
+  snapshot_number_ = received_number_;
+  snapshot_sequences_ = packer_->sequences();
+  std::string state = SaveState();
+  if (state.size() > kMaxSnapshotBytes) return;
+  ++counts_.snapshots;
+  counts_.snapshot_bytes += state.size();
+  Append(Snapshot{received_number_, packer_->sequences(), packs_,
+                  std::move(state)},
+         responses);
+}
+
+void ServerSession::Drain(double grace_seconds,
+                          std::vector<Response>* responses) {
+  if (state_ != State::kOpen) return;
+  AppendSnapshot(responses);
+  Append(packhouse::Drain{grace_seconds}, responses);
+}
+
+std::string ServerSession::SaveState() const {
+  StateWriter writer;
+  writer.Number(kStateVersion);
+  writer.Number(received_number_);
+  writer.Number(received_sequences_);
+  writer.Number(packs_);
+  writer.Number(packed_units_);
+  writer.Number(counts_.pending_tokens());
+  writer.Bytes(packer_->Save());
+  waiting_.Save(packer_->oldest_pending_ordinal(), &writer);
+  return std::move(writer).Take();
+}
+
+absl::Status ServerSession::RestoreState(const PackSpec& spec,
+                                         absl::string_view state) {
+  StateReader reader(state);
+  const uint64_t version = reader.Number();
+  if (version != kStateVersion) {
+    return BadState(absl::StrCat("has version ", version,
+                                 ", this server knows ", kStateVersion));
+  }
+  received_number_ = reader.NumberUpTo(kMaxCount);
+  received_sequences_ = reader.NumberUpTo(kMaxCount);
+  packs_ = reader.NumberUpTo(kMaxCount);
+  packed_units_ = reader.NumberUpTo(kMaxCount);
+  counts_.resumed_tokens = reader.NumberUpTo(kMaxCount);
+  absl::StatusOr<Packer> packer =
+      Packer::Restore(spec, reader.Bytes(state.size()));
+  if (!reader.ok()) return BadState("is cut off");
+  if (!packer.ok()) return BadState(packer.status().message());
+  packer_ = *std::move(packer);
+  waiting_.Restore(MaxWaitingSequences(spec), &reader);
+  counts_.resumed_units = packer_->pending_units();
+  if (!reader.AtEnd() || !StateAgrees()) return BadState("contradicts itself");
+  if (packs_ > client_packs_) {
+    return BadState(absl::StrCat("covers ", packs_,
+                                 " packs, of which the client has only ",
+                                 client_packs_));
+  }
+  snapshot_number_ = received_number_;
+  snapshot_sequences_ = packer_->sequences();
+  return absl::OkStatus();
+}
+
+// What a made-up state could still get wrong are the counts of tokens.
+bool ServerSession::StateAgrees() const {
+  if (waiting_.first_ordinal() != packer_->oldest_pending_ordinal() ||
+      waiting_.end_ordinal() != packer_->sequences() ||
+      received_sequences_ < packer_->sequences()) {
+    return false;
+  }
+  std::vector<uint32_t> lengths;
+  std::copy_if(waiting_.lengths().begin(), waiting_.lengths().end(),
+               std::back_inserter(lengths),
+               [](uint32_t length) { return length != 0; });
+  if (!CheckLengths(packer_->spec(), lengths, 0).ok()) return false;
+  const IntakeCounts waiting = CountIntake(packer_->spec(), lengths);
+  return waiting.units >= counts_.resumed_units &&
+         waiting.packed_tokens >= counts_.resumed_tokens;
 }
 
 Credit ServerSession::credit() const {

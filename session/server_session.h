@@ -8,6 +8,11 @@
 //
 // and from each of them to kFailed, where the client breaks the protocol.
 //
+// A session outlives no connection: all that has to is in the snapshots that it
+// hands out, from which another session goes on. What it makes of the inputs
+// after a snapshot is what this one made of them, so packs that the client has
+// already are decided again and not sent.
+//
 // Credit is given for each input as soon as the input is taken, so a client
 // that sends too early looks the same from here as one that sends in time. It
 // is the transport that holds such a client up: it must not read on while
@@ -18,38 +23,22 @@
 #ifndef PACKHOUSE_SESSION_SERVER_SESSION_H_
 #define PACKHOUSE_SESSION_SERVER_SESSION_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "packhouse/packer.h"
 #include "packhouse/policy.h"
+#include "session/length_log.h"
+#include "session/limits.h"
 #include "session/messages.h"
-#include "session/waiting_lengths.h"
 
 namespace packhouse {
-
-// What a server allows a stream: every limit is at least 1. The memory of a
-// stream is bounded by max_window_sequences (the packer's), 4 bytes for each
-// sequence since the oldest pending one (kMaxStreamWaitingSequences) and the
-// credit (what is on the way).
-struct SessionLimits {
-  // Largest window that a spec may ask for, itself at most
-  // kMaxStreamWindowSequences. A pending unit costs the packer about 100 bytes.
-  // max_displacement may be kMaxStreamDisplacementWindows times as much.
-  int64_t max_window_sequences = int64_t{1} << 20;
-
-  // Inputs and sequences that a client may have on the way. 64 batches of
-  // 4096 keep a connection busy on any local link.
-  uint64_t credit_inputs = 64;
-  uint64_t credit_sequences = uint64_t{4} * kMaxBatchSequences;
-
-  // Sequences that a batch may have. Where credit_sequences is less, that
-  // holds: a batch that no credit ever allows would lock the stream.
-  uint32_t max_batch_sequences = kMaxBatchSequences;
-};
 
 // Counts of one session, for metrics. They only grow. What was accepted and is
 // in no pack is pending.
@@ -63,9 +52,26 @@ struct SessionCounts {
   uint64_t packed_tokens = 0;
   uint64_t packed_footprint_tokens = 0;  // rounded up to the alignment
 
-  uint64_t pending_units() const { return accepted.units - packed_units; }
+  // Pending in the snapshot from which the session went on.
+  uint64_t resumed_units = 0;
+  uint64_t resumed_tokens = 0;
+
+  // In packs that were decided again for a client which has them. They are not
+  // counted above.
+  uint64_t replayed_packs = 0;
+  uint64_t replayed_units = 0;
+  uint64_t replayed_tokens = 0;
+
+  uint64_t snapshots = 0;
+  uint64_t snapshot_bytes = 0;
+
+  uint64_t pending_units() const {
+    return resumed_units + accepted.units - packed_units - replayed_units;
+  }
   uint64_t pending_tokens() const {
-    return accepted.packed_tokens - packed_tokens;
+    const uint64_t in = resumed_tokens + accepted.packed_tokens;
+    const uint64_t out = packed_tokens + replayed_tokens;
+    return in - std::min(in, out);  // a state may have lied about the former
   }
 
   // What has come since `earlier`, counts of the same session.
@@ -84,6 +90,13 @@ class ServerSession {
   absl::Status Receive(const Request& request,
                        std::vector<Response>* responses);
 
+  // Appends a snapshot of the stream as it is. Nothing where there is none:
+  // before `open` and after `end`.
+  void AppendSnapshot(std::vector<Response>* responses);
+
+  // Tells the client that the server is about to stop, behind a snapshot.
+  void Drain(double grace_seconds, std::vector<Response>* responses);
+
   // True once `end` was received: nothing follows its responses.
   bool ended() const { return state_ == State::kEnded; }
 
@@ -101,14 +114,22 @@ class ServerSession {
   absl::Status Handle(const Flush& flush, std::vector<Response>* responses);
   absl::Status Handle(const End& end, std::vector<Response>* responses);
 
-  // OK if an input with this number may come now; counts it as received.
-  absl::Status AcceptInput(uint64_t number);
+  // OK if an input with this number may come now. Counts it as received unless
+  // it was before; which, in *is_new.
+  absl::Status AcceptInput(uint64_t number, bool* is_new);
 
-  // Counts decided packs and appends them in responses of at most
-  // kMaxResponseUnits.
+  // Counts decided packs and appends those that the client does not have, in
+  // responses of at most kMaxResponseUnits.
   void AppendPacks(Packs packs, std::vector<Response>* responses);
 
   void CountPacks(const Packs& packs);
+
+  // Appends a snapshot where one is due.
+  void AppendDueSnapshot(std::vector<Response>* responses);
+
+  std::string SaveState() const;
+  absl::Status RestoreState(const PackSpec& spec, absl::string_view state);
+  bool StateAgrees() const;
 
   Credit credit() const;
 
@@ -118,8 +139,15 @@ class ServerSession {
   absl::optional<Packer> packer_;
   uint64_t received_number_ = 0;
   uint64_t received_sequences_ = 0;  // refused ones too
+  uint64_t packs_ = 0;               // decided, of the stream
+  uint64_t packed_units_ = 0;        // in them
+  uint64_t client_packs_ = 0;        // that it had when it resumed
+  LengthLog waiting_;                // from the oldest pending sequence on
   SessionCounts counts_;
-  WaitingLengths waiting_;
+
+  // What the last snapshot covers.
+  uint64_t snapshot_number_ = 0;
+  uint64_t snapshot_sequences_ = 0;
 };
 
 }  // namespace packhouse

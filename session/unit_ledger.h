@@ -11,12 +11,13 @@
 #define PACKHOUSE_SESSION_UNIT_LEDGER_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "packhouse/spec.h"
+#include "packing/state.h"
 #include "session/ordinal_set.h"
 
 namespace packhouse {
@@ -36,6 +37,19 @@ class UnitLedger {
     if (is_whole && complete_.Insert(ordinal)) return "";
     return is_whole ? kNotDue : ReceivePart(ordinal, source_offset);
   }
+
+  // The lowest ordinal of which a unit is missing; sequences() where none is.
+  uint64_t first_incomplete() const;
+
+  // True where no unit of the sequence is missing: it came whole, or is in no
+  // pack.
+  bool IsComplete(uint64_t ordinal) const {
+    return complete_.Contains(ordinal);
+  }
+
+  void Save(StateWriter* writer) const;
+  // The reader fails where the state is not one that Save can have written.
+  void Restore(StateReader* reader);
 
   // Gives back memory. Call it after a number of Receives.
   void Trim() { complete_.Trim(); }
@@ -59,8 +73,8 @@ class UnitLedger {
   const PackSpec spec_;
   uint64_t sequences_ = 0;
   uint64_t units_ = 0;
-  OrdinalSet complete_;  // dropped ones too
-  std::unordered_map<uint64_t, Parts> parts_;
+  OrdinalSet complete_;              // dropped ones too
+  std::map<uint64_t, Parts> parts_;  // by ordinal
 };
 
 }  // namespace packhouse

@@ -21,8 +21,15 @@ void EncodeContent(const std::monostate&, v1::PackRequest* message) {
 }
 
 void EncodeContent(const Open& open, v1::PackRequest* message) {
-  message->mutable_open()->set_protocol_version(open.protocol_version);
-  Encode(open.spec, message->mutable_open()->mutable_spec());
+  v1::Open* out = message->mutable_open();
+  out->set_protocol_version(open.protocol_version);
+  Encode(open.spec, out->mutable_spec());
+  out->set_stream_id(open.stream_id);
+  out->set_incarnation(open.incarnation);
+  out->clear_resume();
+  if (!open.resume.has_value()) return;
+  out->mutable_resume()->set_state(open.resume->state);
+  out->mutable_resume()->set_received_packs(open.resume->received_packs);
 }
 
 void EncodeContent(const Batch& batch, v1::PackRequest* message) {
@@ -48,6 +55,8 @@ void EncodeEvent(const Opened& opened, v1::PackResponse* message) {
   out->set_protocol_version(opened.protocol_version);
   out->set_server_incarnation(opened.server_incarnation);
   out->set_max_batch_sequences(opened.max_batch_sequences);
+  out->set_snapshot_sequences(opened.snapshot_sequences);
+  out->set_snapshot_inputs(opened.snapshot_inputs);
 }
 
 void EncodeEvent(const PackList& list, v1::PackResponse* message) {
@@ -67,11 +76,38 @@ void EncodeEvent(const Ended& ended, v1::PackResponse* message) {
   message->mutable_ended()->set_units(ended.units);
 }
 
+void EncodeEvent(const Snapshot& snapshot, v1::PackResponse* message) {
+  v1::Snapshot* out = message->mutable_snapshot();
+  out->set_received_number(snapshot.received_number);
+  out->set_sequences(snapshot.sequences);
+  out->set_packs(snapshot.packs);
+  out->set_state(snapshot.state);
+}
+
+void EncodeEvent(const Drain& drain, v1::PackResponse* message) {
+  message->mutable_drain()->set_grace_seconds(drain.grace_seconds);
+}
+
+Open DecodeContent(const v1::Open& message) {
+  Open open;
+  open.protocol_version = message.protocol_version();
+  open.spec = Decode(message.spec());
+  open.stream_id = message.stream_id();
+  open.incarnation = message.incarnation();
+  if (message.has_resume()) {
+    open.resume =
+        Resume{message.resume().state(), message.resume().received_packs()};
+  }
+  return open;
+}
+
 Opened DecodeEvent(const v1::Opened& message) {
   Opened opened;
   opened.protocol_version = message.protocol_version();
   opened.server_incarnation = message.server_incarnation();
   opened.max_batch_sequences = message.max_batch_sequences();
+  opened.snapshot_sequences = message.snapshot_sequences();
+  opened.snapshot_inputs = message.snapshot_inputs();
   return opened;
 }
 
@@ -163,8 +199,7 @@ void Encode(const Request& request, v1::PackRequest* message) {
 Request Decode(const v1::PackRequest& message) {
   switch (message.content_case()) {
     case v1::PackRequest::kOpen:
-      return Open{message.open().protocol_version(),
-                  Decode(message.open().spec())};
+      return DecodeContent(message.open());
     case v1::PackRequest::kBatch:
       return Batch{
           message.batch().number(),
@@ -211,6 +246,14 @@ absl::Status Decode(const v1::PackResponse& message, Response* response) {
     case v1::PackResponse::kEnded:
       response->event = Ended{message.ended().sequences(),
                               message.ended().packs(), message.ended().units()};
+      return absl::OkStatus();
+    case v1::PackResponse::kSnapshot:
+      response->event = Snapshot{
+          message.snapshot().received_number(), message.snapshot().sequences(),
+          message.snapshot().packs(), message.snapshot().state()};
+      return absl::OkStatus();
+    case v1::PackResponse::kDrain:
+      response->event = Drain{message.drain().grace_seconds()};
       return absl::OkStatus();
     case v1::PackResponse::EVENT_NOT_SET:
       break;

@@ -99,7 +99,7 @@ std::vector<Response> Responses() {
   const Credit credit = {1, kMax64, 3};
   std::vector<Response> responses = {
       {std::monostate(), absl::nullopt},
-      {Opened{1, kMax64, 65536}, credit},
+      {Opened{1, kMax64, 65536, kMax64 - 1, 7}, credit},
       {PackList{1, MakePacks({{0}})}, absl::nullopt},
       {PackList{9, MakePacks({{7, 9}, {5, 6, 8}, {3}})}, credit},
       // Far into a stream, and as far apart as ordinals can be.

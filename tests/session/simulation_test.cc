@@ -29,7 +29,7 @@ class Simulation {
         batch_sequences_(static_cast<uint32_t>(UpTo(8))),
         calls_left_(UpTo(40) - 1),
         add_max_(UpTo(20)),
-        client_(spec_, batch_sequences_),
+        client_(spec_, batch_sequences_, ""),
         server_(limits_, /*server_incarnation=*/seed),
         reference_(*Packer::Create(spec_)) {}
 

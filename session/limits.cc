@@ -1,0 +1,85 @@
+#include "session/limits.h"
+
+#include <algorithm>
+
+#include "session/reason.h"
+
+namespace packhouse {
+namespace {
+
+// A unit that a packer holds, in all of its tables (measured over the rules: 40
+// to 100), and in a decided pack on its way to the client: twice, as a struct
+// and encoded, or while a buffer grows.
+constexpr uint64_t kPendingUnitBytes = 100;
+constexpr uint64_t kAnsweredUnitBytes = 2 * (8 + 4 + 4);
+
+// A length that is kept, in a buffer which may be twice as large as what it
+// holds.
+constexpr uint64_t kWaitingLengthBytes = 2 * sizeof(uint32_t);
+
+// The rest: two messages and what gRPC keeps of a call (measured: 45 KiB with
+// its buffers).
+constexpr uint64_t kStreamBytes = 128 << 10;
+
+bool Drops(const PackSpec& spec) {
+  return spec.overlong == Overlong::kDrop || spec.empty == Empty::kDrop;
+}
+
+}  // namespace
+
+absl::Status CheckLimits(const PackSpec& spec, const SessionLimits& limits) {
+  const auto check = [](absl::string_view field, int64_t value, int64_t limit) {
+    return value <= limit ? absl::OkStatus()
+                          : OverLimit(field, static_cast<uint64_t>(value),
+                                      static_cast<uint64_t>(limit));
+  };
+  absl::Status status = check("window_sequences", spec.window_sequences,
+                              limits.max_window_sequences);
+  if (status.ok() && spec.algorithm == "sliding") {
+    status = check("with sliding, capacity_tokens / sequence_alignment",
+                   spec.capacity_tokens / spec.sequence_alignment,
+                   kMaxStreamSlidingCapacity);
+  }
+  if (!status.ok()) return status;
+  return check("max_displacement", spec.max_displacement,
+               kMaxStreamDisplacementWindows * limits.max_window_sequences);
+}
+
+uint64_t SnapshotSequences(const PackSpec& spec, const SessionLimits& limits) {
+  return std::max(
+      limits.snapshot_sequences,
+      kSnapshotWindows * static_cast<uint64_t>(spec.window_sequences));
+}
+
+uint64_t MaxDisplacement(const PackSpec& spec) {
+  if (spec.algorithm != "sliding") {
+    return static_cast<uint64_t>(spec.window_sequences) - 1;
+  }
+  constexpr int64_t kDefaultWindows = 4;
+  return static_cast<uint64_t>(spec.max_displacement != 0
+                                   ? spec.max_displacement
+                                   : kDefaultWindows * spec.window_sequences);
+}
+
+uint64_t MaxWaitingSequences(const PackSpec& spec) {
+  const uint64_t units =
+      static_cast<uint64_t>(spec.window_sequences) + MaxDisplacement(spec);
+  // Up to 15 in 16 may be dropped, however they come.
+  constexpr uint64_t kSequencesPerUnit = 16;
+  return kMaxBatchSequences + (Drops(spec) ? kSequencesPerUnit : 1) * units;
+}
+
+uint64_t StreamMemoryBound(const PackSpec& spec, const SessionLimits& limits) {
+  const uint64_t window = static_cast<uint64_t>(spec.window_sequences);
+  uint64_t batch_units = limits.max_batch_sequences;
+  if (spec.overlong == Overlong::kSplit) batch_units += kMaxPiecesPerSequence;
+  // Reading stops while kMaxQueuedUnits wait to be written; the input that
+  // reaches that number may decide a window and a batch more.
+  const uint64_t answered = kMaxQueuedUnits + window + batch_units;
+  return kStreamBytes + kPendingUnitBytes * window +
+         kWaitingLengthBytes * MaxWaitingSequences(spec) +
+         kAnsweredUnitBytes * answered +
+         sizeof(uint32_t) * 2 * limits.max_batch_sequences;
+}
+
+}  // namespace packhouse
