@@ -95,6 +95,9 @@ class ClientSession {
     return given_sequences() - sent_.sequences;
   }
 
+  // Lengths that are kept because no snapshot covers them, or a moment longer.
+  uint64_t kept_sequences() const { return log_.lengths().size(); }
+
   // The packs received since the last call, in release order.
   Packs Take();
 
