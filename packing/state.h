@@ -58,6 +58,10 @@ class StateReader {
   // Fails where the number is over `limit`.
   uint64_t NumberUpTo(uint64_t limit);
 
+  // A count of what a stream has had: up to 2^62, so that sums of them do not
+  // overflow. A larger one can only be made up.
+  uint64_t Count() { return NumberUpTo(uint64_t{1} << 62); }
+
   double Double();
 
   // Fails where there are more than `max_size`, or one is not in [low, high].

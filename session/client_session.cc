@@ -15,9 +15,6 @@ namespace {
 
 constexpr uint64_t kStateVersion = 1;
 
-// Numbers of a stream beyond this can only be made up.
-constexpr uint64_t kMaxCount = uint64_t{1} << 62;
-
 template <typename... Args>
 absl::Status Violation(const Args&... args) {
   return absl::InternalError(
@@ -443,12 +440,12 @@ void ClientSession::SaveTo(StateWriter* writer) const {
 void ClientSession::RestoreFrom(StateReader* reader) {
   stream_id_ = std::string(reader->Bytes(kMaxStreamIdBytes));
   ledger_.Restore(reader);
-  packs_received_ = reader->NumberUpTo(kMaxCount);
+  packs_received_ = reader->Count();
   units_received_ = reader->NumberUpTo(ledger_.units());
   packs_ = RestorePacks(given_sequences(), reader);
   ended_ = reader->NumberUpTo(1) == 1;
   end_given_ = reader->NumberUpTo(1) == 1;
-  snapshot_.received_number = reader->NumberUpTo(kMaxCount);
+  snapshot_.received_number = reader->Count();
   snapshot_.sequences = reader->NumberUpTo(given_sequences());
   snapshot_.packs = reader->NumberUpTo(packs_received_);
   snapshot_.state = std::string(reader->Bytes(kMaxSnapshotBytes));

@@ -26,7 +26,7 @@ void LengthLog::Save(uint64_t ordinal, StateWriter* writer) const {
 }
 
 void LengthLog::Restore(uint64_t max_size, StateReader* reader) {
-  first_ = reader->NumberUpTo(std::numeric_limits<uint64_t>::max() / 2);
+  first_ = reader->Count();
   const uint64_t size = reader->NumberUpTo(max_size);
   const uint64_t kept = reader->NumberUpTo(size);
   lengths_.clear();

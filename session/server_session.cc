@@ -21,9 +21,6 @@ SessionLimits Reconcile(SessionLimits limits) {
 
 constexpr uint64_t kStateVersion = 1;
 
-// Numbers of a stream beyond this can only be made up.
-constexpr uint64_t kMaxCount = uint64_t{1} << 62;
-
 void Append(Event event, std::vector<Response>* responses) {
   responses->emplace_back().event = std::move(event);
 }
@@ -342,11 +339,11 @@ absl::Status ServerSession::RestoreState(const PackSpec& spec,
     return BadState(absl::StrCat("has version ", version,
                                  ", this server knows ", kStateVersion));
   }
-  received_number_ = reader.NumberUpTo(kMaxCount);
-  received_sequences_ = reader.NumberUpTo(kMaxCount);
-  packs_ = reader.NumberUpTo(kMaxCount);
-  packed_units_ = reader.NumberUpTo(kMaxCount);
-  counts_.resumed_tokens = reader.NumberUpTo(kMaxCount);
+  received_number_ = reader.Count();
+  received_sequences_ = reader.Count();
+  packs_ = reader.Count();
+  packed_units_ = reader.Count();
+  counts_.resumed_tokens = reader.Count();
   absl::StatusOr<Packer> packer =
       Packer::Restore(spec, reader.Bytes(state.size()));
   if (!reader.ok()) return BadState("is cut off");

@@ -8,12 +8,6 @@
 #include "packhouse/policy.h"
 
 namespace packhouse {
-namespace {
-
-// More than any stream has; a larger number in a state can only be made up.
-constexpr uint64_t kMaxSequences = uint64_t{1} << 62;
-
-}  // namespace
 
 void UnitLedger::Give(absl::Span<const uint32_t> lengths) {
   units_ += CountIntake(spec_, lengths).units;
@@ -70,8 +64,8 @@ void UnitLedger::Save(StateWriter* writer) const {
 }
 
 void UnitLedger::Restore(StateReader* reader) {
-  sequences_ = reader->NumberUpTo(kMaxSequences);
-  units_ = reader->NumberUpTo(kMaxSequences);
+  sequences_ = reader->Count();
+  units_ = reader->Count();
   // A word takes a byte at least.
   complete_.Restore(sequences_, reader->left(), reader);
   const uint64_t size = reader->NumberUpTo(reader->left());
