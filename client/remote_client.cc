@@ -127,8 +127,8 @@ absl::StatusOr<RemoteServer> RemoteClient::Server() {
   absl::Status status = CheckGrpcAlive();
   if (!status.ok()) return status;
   std::call_once(server_made_, [this] {
-    server_ =
-        std::make_unique<const RemoteServer>(target_, options_.wait_limit);
+    server_ = std::make_unique<const RemoteServer>(target_, options_.wait_limit,
+                                                   options_.tls);
   });
   return *server_;
 }

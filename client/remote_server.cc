@@ -1,10 +1,13 @@
 #include "client/remote_server.h"
 
 #include <grpc/grpc.h>
+#include <grpcpp/security/tls_certificate_provider.h>
+#include <grpcpp/security/tls_credentials_options.h>
 
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "net/keepalive.h"
 #include "session/messages.h"
 
 namespace packhouse {
@@ -15,7 +18,12 @@ namespace {
 constexpr int kFirstReconnectMs = 50;
 constexpr int kMaxReconnectMs = 1000;
 
-grpc::ChannelArguments Arguments(const Address& target) {
+// How often the files of TLS are looked at. A stream may live for weeks, and
+// when it has to connect anew its first certificate may have run out.
+constexpr unsigned kTlsRefreshSeconds = 60;
+
+grpc::ChannelArguments Arguments(const Address& target,
+                                 const absl::optional<TlsOptions>& tls) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
@@ -25,7 +33,33 @@ grpc::ChannelArguments Arguments(const Address& target) {
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   // Otherwise http_proxy in the environment catches localhost too.
   if (target.is_local()) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  if (!target.is_unix()) {
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kClientPingIntervalMs);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kClientPingTimeoutMs);
+    // Or only two pings are sent on a stream that is idle.
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  }
+  if (tls.has_value() && !tls->server_name.empty()) {
+    arguments.SetSslTargetNameOverride(tls->server_name);
+  }
   return arguments;
+}
+
+// Requires files that Client::Create has checked.
+std::shared_ptr<grpc::ChannelCredentials> Credentials(
+    const absl::optional<TlsOptions>& tls) {
+  if (!tls.has_value()) return grpc::InsecureChannelCredentials();
+  grpc::experimental::TlsChannelCredentialsOptions options;
+  const bool has_identity = !tls->cert_file.empty();
+  const bool has_authorities = !tls->ca_file.empty();
+  if (has_identity || has_authorities) {
+    options.set_certificate_provider(
+        std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
+            tls->key_file, tls->cert_file, tls->ca_file, kTlsRefreshSeconds));
+  }
+  if (has_identity) options.watch_identity_key_cert_pairs();
+  if (has_authorities) options.watch_root_certs();
+  return grpc::experimental::TlsCredentials(options);
 }
 
 // When the last channel goes, gRPC shuts itself down and waits up to ten
@@ -35,18 +69,19 @@ void KeepGrpc() {
   [[maybe_unused]] static const bool kept = (grpc_init(), true);
 }
 
-std::shared_ptr<grpc::Channel> CreateChannel(const Address& target) {
+std::shared_ptr<grpc::Channel> CreateChannel(
+    const Address& target, const absl::optional<TlsOptions>& tls) {
   KeepGrpc();
-  return grpc::CreateCustomChannel(target.ToGrpcUri(),
-                                   grpc::InsecureChannelCredentials(),
-                                   Arguments(target));
+  return grpc::CreateCustomChannel(target.ToGrpcUri(), Credentials(tls),
+                                   Arguments(target, tls));
 }
 
 }  // namespace
 
-RemoteServer::RemoteServer(const Address& target, absl::Duration wait_limit)
+RemoteServer::RemoteServer(const Address& target, absl::Duration wait_limit,
+                           const absl::optional<TlsOptions>& tls)
     : name_(target.ToString()),
-      channel_(CreateChannel(target)),
+      channel_(CreateChannel(target, tls)),
       wait_limit_(wait_limit) {}
 
 absl::Status RemoteServer::Error(absl::StatusCode code,

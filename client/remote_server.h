@@ -12,15 +12,18 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "net/address.h"
+#include "packhouse/client.h"
 
 namespace packhouse {
 
 // A value; copies share the channel.
 class RemoteServer {
  public:
-  // Does not connect yet. `wait_limit` is that of ClientOptions.
-  RemoteServer(const Address& target, absl::Duration wait_limit);
+  // Does not connect yet. `wait_limit` and `tls` are those of ClientOptions.
+  RemoteServer(const Address& target, absl::Duration wait_limit,
+               const absl::optional<TlsOptions>& tls);
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   absl::Duration wait_limit() const { return wait_limit_; }

@@ -6,19 +6,19 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "CLI/CLI.hpp"
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "grpc/support/log.h"
 #include "server/log.h"
 #include "server/server.h"
+#include "server/settings.h"
 
 #ifdef __GLIBC__  // known once a header of the C library is in
 #include <malloc.h>
@@ -31,12 +31,6 @@ constexpr int kExitOk = 0;
 constexpr int kExitCut = 1;    // a second signal: work was cut short
 constexpr int kExitUsage = 2;  // wrong usage, or an address cannot be had
 
-struct Settings {
-  ServerOptions server;
-  std::string log_format = "text";
-  double grace_seconds = 5;
-};
-
 int Fail(absl::string_view reason) {
   // One short line, whatever the reason has in it.
   constexpr size_t kMaxBytes = 1900;
@@ -45,83 +39,6 @@ int Fail(absl::string_view reason) {
   if (reason.size() > kMaxBytes) line += "...";
   std::cerr << "packhoused: " << line << "\n";
   return kExitUsage;
-}
-
-// A range that the text of an option states itself. Unlike CLI::Range it does
-// not take NaN for a number in it.
-template <typename T>
-CLI::Validator Between(T min, T max) {
-  auto check = [min, max](const std::string& text) {
-    T value;
-    const bool inside =
-        CLI::detail::lexical_cast(text, value) && min <= value && value <= max;
-    return inside
-               ? std::string()
-               : absl::StrCat(text, " is not in the range ", min, " to ", max);
-  };
-  return CLI::Validator(check, "");
-}
-
-void Declare(CLI::App* app, Settings* settings) {
-  app->name("packhoused");
-  app->description(
-      "Packs sequences of different lengths, online, over gRPC. Lengths go "
-      "in,\n"
-      "packs come out; tokens never travel.");
-  app->set_version_flag("--version",
-                        absl::StrCat("packhoused ", ServerVersion()),
-                        "Print the version and exit");
-  app->get_formatter()->column_width(24);
-  ServerOptions& server = settings->server;
-  app->add_option("--listen", server.listen,
-                  "Serve gRPC here: unix:PATH or HOST:PORT, IPv6 as\n"
-                  "[::1]:PORT. Port 0 lets the kernel choose. May be\n"
-                  "given several times")
-      ->type_name("ADDR")
-      ->required()
-      ->allow_extra_args(false);
-  app->add_option("--http", server.http,
-                  "Serve /metrics and /healthz here, over plain HTTP and\n"
-                  "to whoever can connect. Nowhere by default")
-      ->type_name("HOST:PORT");
-  app->add_flag("--insecure", server.insecure,
-                "Allow plaintext gRPC on addresses that other machines\n"
-                "can reach");
-  app->add_option("--grace", settings->grace_seconds,
-                  "How long open streams may go on once the server is\n"
-                  "told to stop, 0 to 86400; then they get UNAVAILABLE")
-      ->type_name("SECONDS")
-      ->check(Between(0.0, 86400.0))
-      ->capture_default_str();
-  app->add_option(
-         "--max-window", server.limits.max_window_sequences,
-         absl::StrCat("Largest window that a stream may ask for, 1 to\n",
-                      kMaxStreamWindowSequences,
-                      "; each sequence in it costs about 100 bytes"))
-      ->type_name("N")
-      ->check(Between(int64_t{1}, kMaxStreamWindowSequences))
-      ->capture_default_str();
-  app->add_option("--max-plan", server.max_plan_sequences,
-                  "Longest list that one Plan call may have, 1 to\n"
-                  "1048576")
-      ->type_name("N")
-      ->check(Between(uint32_t{1}, kMaxPlanSequences))
-      ->capture_default_str();
-  app->add_option("--log-format", settings->log_format,
-                  "Form of the log on standard error: text or json")
-      ->type_name("FORMAT")
-      ->check(CLI::IsMember({"text", "json"}).description(""))
-      ->capture_default_str();
-  app->footer(
-      "Once it serves, it prints `listening ADDR` for each --listen, in order "
-      "and with\nthe real port, and `listening http://HOST:PORT` for --http at "
-      "last.\n\n"
-      "SIGTERM and SIGINT stop it: health checks say NOT_SERVING and open "
-      "streams have\nthe grace to end. A second signal ends it at once.\n\n"
-      "Exit codes: 0 stopped by a signal; 1 by a second one; 2 wrong usage, or "
-      "an\naddress that it cannot listen on.\n\n"
-      "Example:\n  packhoused --listen unix:/run/packhouse/packhouse.sock "
-      "--http 127.0.0.1:9464");
 }
 
 // gRPC's own errors go to the log once there is one; before, what matters of
@@ -133,19 +50,28 @@ void LogFromGrpc(gpr_log_func_args* args) {
 }
 
 void LogStart(const Settings& settings, const Server& server, Log* log) {
-  const ServerOptions& options = settings.server;
-  log->Info("serving",
-            {{"version", std::string(ServerVersion())},
-             {"pid", getpid()},
-             {"listen", server.addresses()},
-             {"http", server.http_address()},
-             {"insecure", options.insecure},
-             {"grace_seconds", settings.grace_seconds},
-             {"max_window_sequences", options.limits.max_window_sequences},
-             {"max_plan_sequences", options.max_plan_sequences},
-             {"max_batch_sequences", options.limits.max_batch_sequences},
-             {"credit_inputs", options.limits.credit_inputs},
-             {"credit_sequences", options.limits.credit_sequences}});
+  const SessionLimits& limits = settings.server.limits;
+  log->Info("serving", {{"version", std::string(ServerVersion())},
+                        {"pid", getpid()},
+                        {"listen", server.addresses()},
+                        {"http", server.http_address()},
+                        {"tls", settings.server.tls.is_set()},
+                        {"max_batch_sequences", limits.max_batch_sequences},
+                        {"credit_inputs", limits.credit_inputs},
+                        {"credit_sequences", limits.credit_sequences}});
+  // One line for those of an origin.
+  for (const Origin origin : {Origin::kCommandLine, Origin::kEnvironment,
+                              Origin::kFile, Origin::kDefault}) {
+    Log::Fields fields = {{"origin", std::string(OriginName(origin))}};
+    for (const Setting& setting : settings.all) {
+      if (setting.origin == origin) fields[setting.name] = setting.value;
+    }
+    if (fields.size() > 1) log->Info("settings", fields);
+  }
+  if (!settings.unknown_variables.empty()) {
+    log->Warning("unknown variables",
+                 {{"names", absl::StrJoin(settings.unknown_variables, ",")}});
+  }
 }
 
 void LogStop(const Server& server, int signal, Log* log) {
@@ -205,9 +131,7 @@ void PrintAddresses(const Server& server) {
 
 // Serves until one of `signals`, which all threads block, comes.
 int Serve(Settings settings, const sigset_t& signals) {
-  Log log(
-      settings.log_format == "json" ? Log::Format::kJson : Log::Format::kText,
-      STDERR_FILENO);
+  Log log(settings.log_format, STDERR_FILENO);
   settings.server.log = &log;
   gpr_set_log_function(&LogFromGrpc);
   absl::StatusOr<std::unique_ptr<Server>> server =
@@ -226,6 +150,14 @@ int Serve(Settings settings, const sigset_t& signals) {
   return kExitOk;
 }
 
+std::vector<std::string> Environment() {
+  std::vector<std::string> variables;
+  for (char** each = environ; *each != nullptr; ++each) {
+    variables.emplace_back(*each);
+  }
+  return variables;
+}
+
 int Main(int argc, char** argv) {
   ConfigureAllocator();
   // Before any thread starts, so that all inherit it and only sigwait takes
@@ -233,21 +165,18 @@ int Main(int argc, char** argv) {
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
-  // A socket is there before its mode can be set; until then nobody but owner
-  // and group may connect.
-  umask(umask(0) | 0007);
 
-  Settings settings;
-  CLI::App app;
-  Declare(&app, &settings);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    return app.exit(success, std::cout, std::cerr);
-  } catch (const CLI::ParseError& error) {
-    return Fail(absl::StrCat(error.what(), " (packhoused --help says more)"));
+  absl::StatusOr<Settings> settings = ReadSettings(
+      std::vector<std::string>(argv + 1, argv + argc), Environment());
+  if (!settings.ok()) return Fail(settings.status().message());
+  if (!settings->answer.empty()) {
+    std::cout << settings->answer;
+    return kExitOk;
   }
-  return Serve(std::move(settings), signals);
+  // A socket is there before its mode can be set; until then no more than that
+  // may connect, and never everybody.
+  umask(umask(0) | 0007 | (0777 & ~settings->server.socket_mode));
+  return Serve(*std::move(settings), signals);
 }
 
 }  // namespace

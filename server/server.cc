@@ -1,26 +1,26 @@
 #include "server/server.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "grpcpp/ext/channelz_service_plugin.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "net/address.h"
+#include "net/keepalive.h"
 #include "server/bind_failure.h"
 #include "server/http_pages.h"
 #include "server/metrics.h"
 #include "server/packer_service.h"
+#include "server/socket_access.h"
 #include "server/socket_guard.h"
+#include "server/tls_credentials.h"
 
 namespace packhouse {
 namespace {
@@ -28,6 +28,58 @@ namespace {
 // What clients have to take the last words of their streams, and for the round
 // trip in which they take leave.
 constexpr absl::Duration kGoodbyeLimit = absl::Seconds(1);
+
+// Calls that one connection may have open; a client keeps further ones back.
+// Twice what `packhouse stream` opens at most.
+constexpr int kMaxCallsPerConnection = 2000;
+
+// What gRPC may hold of what came and of what waits to be sent, over all
+// connections. It takes up to 4 MiB of a stream that is not read, so this is
+// for 256 streams whose client is stuck; beyond it gRPC takes less of each,
+// then closes connections that are idle, then breaks off streams.
+constexpr size_t kTransportMemoryBytes = size_t{1} << 30;
+
+// The addresses of the options, each of them well-formed and allowed.
+absl::StatusOr<std::vector<Address>> ParseListen(const ServerOptions& options) {
+  std::vector<Address> addresses;
+  bool has_tcp = false;
+  for (const std::string& text : options.listen) {
+    absl::StatusOr<Address> address = ParseAddress(text);
+    if (!address.ok()) return address.status();
+    if (!address->is_local() && !options.insecure && !options.tls.is_set()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "plaintext gRPC on ", text,
+          ", which other machines can reach, needs --insecure, or --tls-cert "
+          "and --tls-key to be no plaintext"));
+    }
+    has_tcp |= !address->is_unix();
+    addresses.push_back(*std::move(address));
+  }
+  if (addresses.empty()) {
+    return absl::InvalidArgumentError(
+        "there is no address to listen on: --listen is needed");
+  }
+  if (options.tls.is_set() && options.insecure) {
+    return absl::InvalidArgumentError(
+        "--insecure allows plaintext, and with TLS no TCP address has any: "
+        "leave one of them out");
+  }
+  if (options.tls.is_set() && !has_tcp) {
+    return absl::InvalidArgumentError(
+        "TLS is for TCP addresses, and no --listen is one");
+  }
+  return addresses;
+}
+
+absl::StatusOr<SocketAccess> ParseSocketAccess(const ServerOptions& options) {
+  SocketAccess access;
+  access.mode = options.socket_mode;
+  if (options.socket_group.empty()) return access;
+  absl::StatusOr<gid_t> group = FindGroup(options.socket_group);
+  if (!group.ok()) return group.status();
+  access.group = *group;
+  return access;
+}
 
 class RunningServer final : public Server {
  public:
@@ -38,24 +90,23 @@ class RunningServer final : public Server {
   ~RunningServer() override { Stop(absl::ZeroDuration()); }
 
   absl::Status Start(const ServerOptions& options) {
-    std::vector<Address> addresses;
-    for (const std::string& text : options.listen) {
-      absl::StatusOr<Address> address = ParseAddress(text);
-      if (!address.ok()) return address.status();
-      if (!address->is_local() && !options.insecure) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("plaintext gRPC on ", text,
-                         ", which other machines can reach, needs --insecure"));
-      }
-      addresses.push_back(*std::move(address));
-    }
-    if (addresses.empty()) {
-      return absl::InvalidArgumentError("there is no address to listen on");
+    absl::StatusOr<std::vector<Address>> addresses = ParseListen(options);
+    if (!addresses.ok()) return addresses.status();
+    absl::StatusOr<SocketAccess> access = ParseSocketAccess(options);
+    if (!access.ok()) return access.status();
+    std::shared_ptr<grpc::ServerCredentials> tcp_credentials =
+        grpc::InsecureServerCredentials();
+    if (options.tls.is_set()) {
+      auto tls = MakeTlsCredentials(options.tls, options.log);
+      if (!tls.ok()) return tls.status();
+      tcp_credentials = *std::move(tls);
     }
     if (absl::Status status = StartHttp(options.http); !status.ok()) {
       return status;
     }
-    if (absl::Status status = StartGrpc(addresses); !status.ok()) {
+    if (absl::Status status =
+            StartGrpc(*std::move(addresses), *access, tcp_credentials);
+        !status.ok()) {
       return status;
     }
     serving_ = true;
@@ -133,26 +184,31 @@ class RunningServer final : public Server {
     return absl::OkStatus();
   }
 
-  absl::Status StartGrpc(std::vector<Address> addresses) {
+  absl::Status StartGrpc(
+      std::vector<Address> addresses, const SocketAccess& access,
+      const std::shared_ptr<grpc::ServerCredentials>& tcp_credentials) {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+    grpc::channelz::experimental::InitChannelzService();
     grpc::ServerBuilder builder;
     builder.RegisterService(&service_);
-    builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-    builder.SetMaxSendMessageSize(kMaxMessageBytes);
-    // With it, two servers would share a port without either knowing.
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    SetTransport(&builder);
 
     std::vector<int> ports(addresses.size(), 0);
     for (size_t i = 0; i < addresses.size(); ++i) {
       if (addresses[i].is_unix()) {
+        absl::Status status = MakeSocketFolder(addresses[i].path, access);
+        if (!status.ok()) return status;
         absl::StatusOr<SocketGuard> guard =
             SocketGuard::Acquire(addresses[i].path);
         if (!guard.ok()) return guard.status();
         guards_.push_back(*std::move(guard));
       }
       builder.AddListeningPort(addresses[i].ToGrpcUri(),
-                               grpc::InsecureServerCredentials(), &ports[i]);
+                               addresses[i].is_unix()
+                                   ? grpc::InsecureServerCredentials()
+                                   : tcp_credentials,
+                               &ports[i]);
     }
     grpc_ = builder.BuildAndStart();
     if (grpc_ == nullptr) {
@@ -164,7 +220,7 @@ class RunningServer final : public Server {
     }
     for (size_t i = 0; i < addresses.size(); ++i) {
       if (addresses[i].is_unix()) {
-        absl::Status status = OpenToGroup(addresses[i]);
+        absl::Status status = SetSocketAccess(addresses[i].path, access);
         if (!status.ok()) return status;
       } else {
         addresses[i].port = static_cast<uint16_t>(ports[i]);
@@ -176,12 +232,19 @@ class RunningServer final : public Server {
     return absl::OkStatus();
   }
 
-  // To connect takes the right to write, and pods share sockets by a group.
-  static absl::Status OpenToGroup(const Address& address) {
-    if (chmod(address.path.c_str(), 0660) == 0) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat("cannot set the mode of ",
-                                                      address.ToString(), ": ",
-                                                      std::strerror(errno)));
+  static void SetTransport(grpc::ServerBuilder* builder) {
+    builder->SetMaxReceiveMessageSize(kMaxMessageBytes);
+    builder->SetMaxSendMessageSize(kMaxMessageBytes);
+    builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                                kMaxCallsPerConnection);
+    builder->SetResourceQuota(
+        grpc::ResourceQuota("packhoused").Resize(kTransportMemoryBytes));
+    builder->AddChannelArgument(
+        GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+        kServerPermittedPingIntervalMs);
+    builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    // With it, two servers would share a port without either knowing.
+    builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   }
 
   // In the order of their lives: a guard outlives gRPC, which removes the

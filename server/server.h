@@ -27,6 +27,30 @@ namespace packhouse {
 
 class Log;  // server/log.h
 
+// Files are PEM and are read again when they change: connections that are made
+// later use the new ones. Names of client certificates are DNS and URI names,
+// or the common name where a certificate has no alternative names.
+struct TlsServerOptions {
+  std::string cert_file;  // the server's certificate, then its issuers
+  std::string key_file;
+
+  // Clients must show a certificate of one of these authorities; empty: any
+  // client is served.
+  std::string client_ca_file;
+
+  // Of these clients only the named ones may call; empty: all may.
+  std::vector<std::string> allow_clients;
+
+  // How often the files are looked at, more than 0.
+  uint32_t refresh_seconds = 60;
+
+  // True if anything is asked for, rightly or not.
+  bool is_set() const {
+    return !cert_file.empty() || !key_file.empty() || !client_ca_file.empty() ||
+           !allow_clients.empty();
+  }
+};
+
 struct ServerOptions {
   // Where to serve, at least one: "unix:PATH" or "HOST:PORT". Port 0 lets the
   // kernel choose; IPv6 as "[::1]:PORT".
@@ -39,6 +63,17 @@ struct ServerOptions {
   // Plaintext gRPC on a TCP address that other machines can reach is refused
   // without this.
   bool insecure = false;
+
+  // Of all TCP addresses, once it is set. Unix sockets are plaintext: the next
+  // two say who may connect.
+  TlsServerOptions tls;
+
+  // Mode of Unix sockets, up to 0777; to connect takes the right to write.
+  uint32_t socket_mode = 0660;
+
+  // Their group, by name or number; empty: as the system chooses. A folder that
+  // is missing is created for each socket, with mode 0770 and this group.
+  std::string socket_group;
 
   // What a stream and a Plan call may ask for.
   SessionLimits limits;
@@ -62,9 +97,10 @@ struct ServerTotals {
 class Server {
  public:
   // Serves on all addresses, or on none and returns an error that names the
-  // address at fault and the reason: INVALID_ARGUMENT where an address is not
-  // well-formed or not allowed, FAILED_PRECONDITION where it cannot be bound
-  // (in use, no such directory, a file that is not a socket, ...).
+  // address, file or option at fault and the reason: INVALID_ARGUMENT where it
+  // is not well-formed, not allowed or cannot be used, FAILED_PRECONDITION
+  // where an address cannot be bound (in use, a file that is not a socket, ...)
+  // or a socket cannot be given its group.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       const ServerOptions& options);
 

@@ -162,6 +162,37 @@ void AddField(CLI::App* app, CommandOptions* options) {
       ->type_name("NAME");
 }
 
+// Any of them asks for TLS.
+void AddTls(CLI::App* app, CommandOptions* options) {
+  const auto tls = [options]() -> TlsOptions& {
+    if (!options->client.tls.has_value()) options->client.tls.emplace();
+    return *options->client.tls;
+  };
+  app->add_flag_callback(
+         "--tls", [tls] { tls(); },
+         "Speak TLS; the server's certificate has to come from\n"
+         "an authority that this system trusts")
+      ->group(kServerGroup);
+  const auto add = [=](const char* name, std::string TlsOptions::*field,
+                       const char* type, const char* description) {
+    app->add_option_function<std::string>(
+           name, [=](const std::string& text) { tls().*field = text; },
+           description)
+        ->check(&CheckNotEmpty)
+        ->type_name(type)
+        ->group(kServerGroup);
+  };
+  add("--tls-ca", &TlsOptions::ca_file, "FILE",
+      "Speak TLS; it has to come from one of the authorities\n"
+      "in this PEM file");
+  add("--tls-cert", &TlsOptions::cert_file, "FILE",
+      "Speak TLS, and show the server this PEM certificate");
+  add("--tls-key", &TlsOptions::key_file, "FILE", "Its private key");
+  add("--tls-server-name", &TlsOptions::server_name, "NAME",
+      "Speak TLS, with a server whose certificate has this\n"
+      "name (default: the host of --target)");
+}
+
 }  // namespace
 
 void AddLengths(CLI::App* app, CommandOptions* options, const char* text) {
@@ -268,6 +299,7 @@ void AddServer(CLI::App* app, CommandOptions* options) {
           })
       ->type_name("SECONDS")
       ->group(kServerGroup);
+  AddTls(app, options);
 }
 
 void AddAdvise(CLI::App* app, CommandOptions* options) {

@@ -25,11 +25,29 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "packhouse/packs.h"
 #include "packhouse/spec.h"
 
 namespace packhouse {
+
+// How to speak TLS to a packhoused. Files are PEM and are read again within a
+// minute when they change: connections that are made later use the new ones.
+struct TlsOptions {
+  // The authorities that a server's certificate may come from; empty: those
+  // that this system trusts.
+  std::string ca_file;
+
+  // What this client shows a server that asks who it is: its certificate, then
+  // its issuers, and the key, without a password. Both or none.
+  std::string cert_file;
+  std::string key_file;
+
+  // The name that the server's certificate must have; empty: the target's host.
+  // For targets that are addresses, tunnels or balancers.
+  std::string server_name;
+};
 
 struct ClientOptions {
   // Where the packer runs: empty for this process; "unix:PATH", "HOST:PORT" or
@@ -44,6 +62,9 @@ struct ClientOptions {
   // answer. A call that hears nothing from the server for so long returns
   // DEADLINE_EXCEEDED. More than 0 and finite.
   absl::Duration wait_limit = absl::Seconds(30);
+
+  // Set to speak TLS, as a server on a TCP address may want; else plaintext.
+  absl::optional<TlsOptions> tls = absl::nullopt;
 };
 
 // One stream of sequences. Thread-safe, but Add, Flush and End take effect in
@@ -94,8 +115,8 @@ class PackStream {
 // packhoused return FAILED_PRECONDITION.
 class Client {
  public:
-  // INVALID_ARGUMENT where an option is out of range or the target has no
-  // known form. Does not connect yet.
+  // INVALID_ARGUMENT where an option is out of range, the target has no known
+  // form or a file of TLS cannot be used. Does not connect yet.
   static absl::StatusOr<std::unique_ptr<Client>> Create(
       const ClientOptions& options);
 

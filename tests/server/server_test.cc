@@ -232,7 +232,7 @@ TEST_F(ServerTest, AddressesThatCannotBe) {
   EXPECT_THAT(Server::Start(Options({})), StatusIs(invalid, HasSubstr("no")));
   EXPECT_THAT(Server::Start(Options({"nonsense"})),
               StatusIs(invalid, HasSubstr("nonsense")));
-  EXPECT_THAT(Server::Start(Options({Unix("missing/s")})),
+  EXPECT_THAT(Server::Start(Options({Unix("missing/deeper/s")})),
               StatusIs(failed, HasSubstr("No such file")));
   std::ofstream(dir_.File("file")) << "precious";
   EXPECT_THAT(Server::Start(Options({Unix("file")})),

@@ -20,6 +20,11 @@ DATA = ROOT / "data" / "lengths"
 WAIT_S = 60  # for whatever should take far less, even under a sanitizer
 
 
+# Without settings of whoever runs the tests: packhoused reads PACKHOUSE_*.
+ENVIRONMENT = {name: value for name, value in os.environ.items()
+               if not name.startswith("PACKHOUSE_")}
+
+
 def packhouse(*arguments, stdin=None, wait_s=WAIT_S, **options):
     """Runs the command-line program to its end."""
     return subprocess.run(
@@ -75,7 +80,7 @@ class Server:
     """A packhoused that serves: `targets` are its addresses in the order of
     `listen`, `http` is the HOST:PORT of its pages."""
 
-    def __init__(self, listen, http, options, log_path):
+    def __init__(self, listen, http, options, log_path, environment=()):
         self.log_path = log_path
         arguments = [BIN / "packhoused"]
         for address in listen:
@@ -85,7 +90,8 @@ class Server:
         with open(log_path, "wb") as log:
             self.process = subprocess.Popen(
                 [*arguments, *options], stdout=subprocess.PIPE, stderr=log,
-                stdin=subprocess.DEVNULL)
+                stdin=subprocess.DEVNULL,
+                env={**ENVIRONMENT, **dict(environment)})
         try:
             lines = read_lines(self.process.stdout, len(listen) + bool(http))
             assert len(lines) == len(listen) + bool(http), self.log()
@@ -127,10 +133,11 @@ def get(server, path, method="GET"):
         connection.close()
 
 
-def run_packhoused(*arguments):
+def run_packhoused(*arguments, environment=(), **options):
     """Runs a server that is expected to end by itself."""
     return subprocess.run([BIN / "packhoused", *map(str, arguments)],
-                          capture_output=True, text=True, timeout=WAIT_S)
+                          capture_output=True, text=True, timeout=WAIT_S,
+                          env={**ENVIRONMENT, **dict(environment)}, **options)
 
 
 class Servers:
@@ -140,10 +147,10 @@ class Servers:
         self._folder = folder
         self._started = []
 
-    def start(self, *listen, http=None, options=()):
+    def start(self, *listen, http=None, options=(), environment=()):
         log_path = self._folder / f"packhoused-{len(self._started)}.log"
         server = Server(listen or [f"unix:{self._folder}/server.sock"], http,
-                        options, log_path)
+                        options, log_path, environment)
         self._started.append(server)
         return server
 

@@ -146,11 +146,11 @@ def test_regular_file_is_never_deleted(folder):
     assert path.read_text() == "precious"
 
 
-def test_missing_folder(folder):
-    path = folder / "missing" / "server.sock"
+def test_missing_folders(folder):
+    path = folder / "missing" / "deeper" / "server.sock"
     assert_not_started(run_packhoused("--listen", f"unix:{path}"), path,
                        "No such file or directory")
-    assert not path.parent.exists()
+    assert not (folder / "missing").exists()
 
 
 def test_health(servers, folder):

@@ -1,0 +1,28 @@
+// TLS of a server: which certificate it shows and which clients it serves.
+
+#ifndef PACKHOUSE_SERVER_TLS_CREDENTIALS_H_
+#define PACKHOUSE_SERVER_TLS_CREDENTIALS_H_
+
+#include <grpcpp/security/server_credentials.h>
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "server/log.h"
+#include "server/server.h"
+
+namespace packhouse {
+
+// Credentials of TLS 1.2 or later. The files are looked at again every
+// refresh_seconds, for handshakes from then on. Where clients are named, every
+// call of another one, to any service of the server, ends with
+// PERMISSION_DENIED and the names that its certificate has.
+//
+// INVALID_ARGUMENT where options lack one another, or a file cannot be used.
+// `log` may be null and must outlive the server.
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTlsCredentials(
+    const TlsServerOptions& options, Log* log);
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_SERVER_TLS_CREDENTIALS_H_
