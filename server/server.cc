@@ -34,9 +34,9 @@ constexpr absl::Duration kGoodbyeLimit = absl::Seconds(1);
 constexpr int kMaxCallsPerConnection = 2000;
 
 // What gRPC may hold of what came and of what waits to be sent, over all
-// connections. It takes up to 4 MiB of a stream that is not read, so this is
-// for 256 streams whose client is stuck; beyond it gRPC takes less of each,
-// then closes connections that are idle, then breaks off streams.
+// connections: 256 streams that are not read, of each of which it takes up to
+// 4 MiB. Beyond it gRPC closes connections that are idle, then breaks off
+// streams, whose clients see RESOURCE_EXHAUSTED; other calls go on.
 constexpr size_t kTransportMemoryBytes = size_t{1} << 30;
 
 // The addresses of the options, each of them well-formed and allowed.

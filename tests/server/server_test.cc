@@ -141,7 +141,7 @@ TEST_F(ServerTest, ServesOnAllAddressesInOrder) {
   EXPECT_TRUE(std::filesystem::is_empty(dir_.File("")));
 }
 
-TEST_F(ServerTest, HealthAndReflection) {
+TEST_F(ServerTest, HealthReflectionAndChannelz) {
   const auto server = *Server::Start(Options({Unix("s")}));
   EXPECT_EQ(*CheckHealth(Unix("s"), ""), "\x08\x01");
   EXPECT_EQ(*CheckHealth(Unix("s"), "packhouse.v1.PackerService"), "\x08\x01");
@@ -154,6 +154,28 @@ TEST_F(ServerTest, HealthAndReflection) {
               std::string("\x3a\x00", 2));
   ASSERT_THAT(services, IsOk());
   EXPECT_THAT(*services, HasSubstr("packhouse.v1.PackerService"));
+  // GetServersRequest{}; what it says of itself is gRPC's.
+  EXPECT_THAT(CallRaw(Unix("s"), "/grpc.channelz.v1.Channelz/GetServers", ""),
+              IsOk());
+}
+
+TEST_F(ServerTest, SocketsHaveTheModeAndTheFolderAskedFor) {
+  ServerOptions options = Options({Unix("folder/s"), Unix("t")});
+  options.socket_mode = 0600;
+  const auto server = Server::Start(options);
+  ASSERT_THAT(server, IsOk());
+  for (const char* name : {"folder/s", "t"}) {
+    struct stat status;
+    ASSERT_EQ(stat(dir_.File(name).c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600);
+    EXPECT_THAT(CheckHealth(Unix(name), ""), IsOk());
+  }
+  options.listen = {Unix("u")};
+  options.socket_group = "no-such-group";
+  EXPECT_THAT(
+      Server::Start(options),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no-such-group")));
+  EXPECT_FALSE(std::filesystem::exists(dir_.File("u")));
 }
 
 TEST_F(ServerTest, HttpPages) {

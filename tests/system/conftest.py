@@ -25,6 +25,15 @@ ENVIRONMENT = {name: value for name, value in os.environ.items()
                if not name.startswith("PACKHOUSE_")}
 
 
+def pytest_collection_modifyitems(items):
+    if "PACKHOUSE_LONG_TESTS" in os.environ:
+        return
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip(
+                reason="takes minutes; PACKHOUSE_LONG_TESTS is not set"))
+
+
 def packhouse(*arguments, stdin=None, wait_s=WAIT_S, **options):
     """Runs the command-line program to its end."""
     return subprocess.run(
