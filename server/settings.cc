@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -21,6 +22,16 @@ namespace {
 constexpr char kPrefix[] = "PACKHOUSE_";
 constexpr char kConfig[] = "config";
 
+// Numbers in decimal digits: CLI11's own conversion would take 010 for 8.
+bool ParseNumber(const std::string& text, double* value) {
+  return absl::SimpleAtod(text, value);
+}
+template <typename Integer>
+bool ParseNumber(const std::string& text, Integer* value) {
+  const bool is_octal = text.size() > 1 && text[0] == '0';
+  return !is_octal && absl::SimpleAtoi(text, value);
+}
+
 // A range that the text of an option states itself. Unlike CLI::Range it does
 // not take NaN for a number in it.
 template <typename T>
@@ -28,7 +39,7 @@ CLI::Validator Between(T min, T max) {
   auto check = [min, max](const std::string& text) {
     T value;
     const bool inside =
-        CLI::detail::lexical_cast(text, value) && min <= value && value <= max;
+        ParseNumber(text, &value) && min <= value && value <= max;
     return inside
                ? std::string()
                : absl::StrCat(text, " is not in the range ", min, " to ", max);

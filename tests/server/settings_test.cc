@@ -249,6 +249,11 @@ TEST_F(SettingsTest, BadValuesNameTheirSource) {
     EXPECT_THAT(ReadSettings({Config(absl::StrCat(name, " = ", value))}, {}),
                 both(path_, value));
   }
+  for (const char* number : {"010", "0x10", "1e3", "1.5", "-1", "1 ", ""}) {
+    EXPECT_THAT(ReadSettings({absl::StrCat("--max-plan=", number)}, {}),
+                StatusIs(kInvalid, HasSubstr("--max-plan")))
+        << number;
+  }
   for (const char* mode : {"", "8", "0o660", "660x", "-1", "1777", "00660"}) {
     EXPECT_THAT(ReadSettings({absl::StrCat("--socket-mode=", mode)}, {}),
                 StatusIs(kInvalid, HasSubstr("--socket-mode")))
