@@ -81,6 +81,12 @@ absl::StatusOr<SocketAccess> ParseSocketAccess(const ServerOptions& options) {
   return access;
 }
 
+absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTcpCredentials(
+    const ServerOptions& options) {
+  if (!options.tls.is_set()) return grpc::InsecureServerCredentials();
+  return MakeTlsCredentials(options.tls, options.log);
+}
+
 class RunningServer final : public Server {
  public:
   explicit RunningServer(const ServerOptions& options)
@@ -94,18 +100,13 @@ class RunningServer final : public Server {
     if (!addresses.ok()) return addresses.status();
     absl::StatusOr<SocketAccess> access = ParseSocketAccess(options);
     if (!access.ok()) return access.status();
-    std::shared_ptr<grpc::ServerCredentials> tcp_credentials =
-        grpc::InsecureServerCredentials();
-    if (options.tls.is_set()) {
-      auto tls = MakeTlsCredentials(options.tls, options.log);
-      if (!tls.ok()) return tls.status();
-      tcp_credentials = *std::move(tls);
-    }
+    auto tcp_credentials = MakeTcpCredentials(options);
+    if (!tcp_credentials.ok()) return tcp_credentials.status();
     if (absl::Status status = StartHttp(options.http); !status.ok()) {
       return status;
     }
     if (absl::Status status =
-            StartGrpc(*std::move(addresses), *access, tcp_credentials);
+            StartGrpc(*std::move(addresses), *access, *tcp_credentials);
         !status.ok()) {
       return status;
     }

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import (BIN, ENVIRONMENT, WAIT_S, assert_one_line,
+from conftest import (BIN, ENVIRONMENT, ROOT, WAIT_S, assert_one_line,
                       assert_refused, packhouse, read_lines, run_packhoused,
                       succeed)
 from pki import Pki
@@ -76,6 +76,13 @@ def variable(name):
 
 def test_samples_are_those_of_all_options(samples):
     assert options_in_help() == samples.keys()
+
+
+def test_every_option_is_documented():
+    text = (ROOT / "docs" / "operations.md").read_text()
+    for name in options_in_help() | {"config"}:
+        assert re.search(rf"^\| `--{name}[ `].* \| `{variable(name)}` \|", text,
+                         re.MULTILINE), name
 
 
 @pytest.mark.parametrize("origin", ["command line", "environment", "file"])
