@@ -12,6 +12,9 @@
 namespace packhouse {
 namespace {
 
+// A state is a version, the fingerprint of the spec, whether the packer was
+// finished, the units taken; what Rule::Save and Intake::Save write; a
+// checksum.
 constexpr uint64_t kStateVersion = 1;
 
 absl::Status AfterFinish() {
@@ -32,6 +35,14 @@ std::vector<std::string> OnlineNames() {
 }
 
 }  // namespace
+
+uint64_t MaxStateBytes(const PackSpec& spec) {
+  constexpr uint64_t kAnyNumber = ~uint64_t{0};
+  return MaxNumberBytes(kStateVersion) + MaxNumberBytes(kAnyNumber) +
+         /*finished*/ 1 + MaxNumberBytes(kMaxStreamCount) +
+         NewRule(spec)->MaxStateBytes() + Intake(spec).MaxStateBytes() +
+         kSealBytes;
+}
 
 absl::StatusOr<Packer> Packer::Create(const PackSpec& spec) {
   if (absl::Status status = ValidateSpec(spec); !status.ok()) return status;
@@ -56,6 +67,11 @@ absl::StatusOr<Packer> Packer::Restore(const PackSpec& spec,
                                        absl::string_view state) {
   absl::StatusOr<Packer> packer = Create(spec);
   if (!packer.ok()) return packer;
+  if (state.size() > MaxStateBytes(spec)) {
+    return BadState(absl::StrCat("has ", state.size(),
+                                 " bytes, one of this spec has at most ",
+                                 MaxStateBytes(spec)));
+  }
   const absl::optional<absl::string_view> bytes = Unseal(state);
   if (!bytes.has_value()) return BadState("is damaged");
   StateReader reader(*bytes);
@@ -68,12 +84,11 @@ absl::StatusOr<Packer> Packer::Restore(const PackSpec& spec,
     return BadState("is of another spec");
   }
   packer->finished_ = reader.NumberUpTo(1) == 1;
-  packer->intake_->Restore(&reader);
-  absl::Status status = packer->rule_->Restore(&reader);
-  if (!status.ok()) return status;
-  if (!reader.AtEnd() || !packer->intake_->Covers(*packer->rule_)) {
-    return BadState("contradicts itself");
-  }
+  const uint64_t units = reader.Count();
+  packer->rule_->Restore(units, &reader);
+  if (packer->finished_ && packer->pending_units() > 0) reader.Fail();
+  packer->intake_->Restore(units, packer->rule_->PendingNumbers(), &reader);
+  if (!reader.AtEnd()) return BadState("contradicts itself");
   return packer;
 }
 
@@ -82,8 +97,9 @@ std::string Packer::Save() const {
   writer.Number(kStateVersion);
   writer.Number(Fingerprint(spec_));
   writer.Number(finished_);
-  intake_->Save(&writer);
+  writer.Number(intake_->units());
   rule_->Save(&writer);
+  intake_->Save(rule_->PendingNumbers(), &writer);
   return Seal(std::move(writer).Take());
 }
 
@@ -94,7 +110,9 @@ absl::Status Packer::Add(absl::Span<const uint32_t> lengths, Packs* packs) {
     return status;
   }
   const size_t first = packs->ordinals.size();
-  intake_->Feed(lengths, rule_.get(), packs);
+  intake_->Feed(lengths, [&](absl::Span<const uint32_t> footprints) {
+    rule_->Add(footprints, packs);
+  });
   Release(first, packs);
   return absl::OkStatus();
 }

@@ -72,14 +72,18 @@ void PriceChoice::Arrive(uint32_t footprint) {
   }
 }
 
-void PriceChoice::Restore(StateReader* reader, uint64_t arrived) {
+void PriceChoice::Restore(uint64_t taken, StateReader* reader) {
   history_ = reader->Numbers(counts_.size(), 0, kMaxHistory - 1);
   history_size_ = 0;
   for (uint32_t count : history_) history_size_ += count;
-  const uint64_t most = std::min(arrived, kMaxHistory - 1);
+  const uint64_t most = std::min(taken, kMaxHistory - 1);
   if (history_.size() != counts_.size() || history_size_ > most) {
     reader->Fail();
   }
+}
+
+uint64_t PriceChoice::MaxStateBytes() const {
+  return MaxNumbersBytes(counts_.size(), kMaxHistory - 1);
 }
 
 double PriceChoice::SumUp(bool with_history) {

@@ -52,9 +52,10 @@ class PriceChoice {
   // Whether Choose and Best may return this lambda.
   bool Knows(uint32_t lambda) const;
 
-  // Of the history, which can have seen `arrived` units at most.
+  // Of the history, which can have seen `taken` units at most.
   void Save(StateWriter* writer) const { writer->Numbers(history_); }
-  void Restore(StateReader* reader, uint64_t arrived);
+  void Restore(uint64_t taken, StateReader* reader);
+  uint64_t MaxStateBytes() const;
 
  private:
   // Sets min_sums_ from the pending units and, if so asked, the history;

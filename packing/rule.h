@@ -14,8 +14,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "packhouse/packs.h"
@@ -42,13 +42,21 @@ class Rule {
   // Number of the oldest of them, or of the next unit where there is none.
   virtual uint64_t oldest_pending() const = 0;
 
-  // Writes all that later packs depend on. O(window) bytes.
+  // Numbers of all of them, ascending.
+  virtual std::vector<uint64_t> PendingNumbers() const = 0;
+
+  // Writes all that later packs depend on, but for how many units were taken:
+  // O(window) bytes.
   virtual void Save(StateWriter* writer) const = 0;
 
-  // Makes a new rule of the same spec go on where the saved one was.
-  // INVALID_ARGUMENT where that is not a state that Save can have written;
-  // then the rule must not be used. Reads exactly what Save wrote.
-  virtual absl::Status Restore(StateReader* reader) = 0;
+  // Makes a new rule of the same spec go on where the saved one was after
+  // `taken` units. Reads exactly what Save wrote. The reader fails where no
+  // rule can have written that after so many units; then this one must not be
+  // used.
+  virtual void Restore(uint64_t taken, StateReader* reader) = 0;
+
+  // Save never writes more bytes.
+  virtual uint64_t MaxStateBytes() const = 0;
 };
 
 // Requires a valid spec with an online rule.

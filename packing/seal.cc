@@ -1,6 +1,5 @@
 #include "packing/seal.h"
 
-#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,8 +7,6 @@
 
 namespace packhouse {
 namespace {
-
-constexpr size_t kChecksumBytes = 8;
 
 uint64_t Checksum(absl::string_view bytes) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -21,7 +18,7 @@ uint64_t Checksum(absl::string_view bytes) {
 
 std::string ChecksumBytes(absl::string_view bytes) {
   std::string text;
-  for (uint64_t sum = Checksum(bytes); text.size() < kChecksumBytes;
+  for (uint64_t sum = Checksum(bytes); text.size() < kSealBytes;
        sum >>= 8) {
     text.push_back(static_cast<char>(sum));
   }
@@ -36,8 +33,8 @@ std::string Seal(std::string bytes) {
 }
 
 absl::optional<absl::string_view> Unseal(absl::string_view sealed) {
-  if (sealed.size() < kChecksumBytes) return absl::nullopt;
-  const size_t size = sealed.size() - kChecksumBytes;
+  if (sealed.size() < kSealBytes) return absl::nullopt;
+  const size_t size = sealed.size() - kSealBytes;
   const absl::string_view bytes = sealed.substr(0, size);
   if (ChecksumBytes(bytes) != sealed.substr(size)) return absl::nullopt;
   return bytes;

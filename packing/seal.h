@@ -4,6 +4,7 @@
 #ifndef PACKHOUSE_PACKING_SEAL_H_
 #define PACKHOUSE_PACKING_SEAL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -12,6 +13,9 @@
 #include "packhouse/spec.h"
 
 namespace packhouse {
+
+// What Seal adds.
+inline constexpr size_t kSealBytes = 8;
 
 // `bytes` with a checksum behind them: FNV-1a (Fowler, Noll, Vo), 64 bits. It
 // finds damage, not forgery.

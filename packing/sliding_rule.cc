@@ -76,8 +76,11 @@ class SlidingRule final : public Rule {
     return pool_.empty() ? next_ : pool_.Number(pool_.oldest());
   }
 
+  std::vector<uint64_t> PendingNumbers() const override;
+
   void Save(StateWriter* writer) const override;
-  absl::Status Restore(StateReader* reader) override;
+  void Restore(uint64_t taken, StateReader* reader) override;
+  uint64_t MaxStateBytes() const override;
 
  private:
   struct Pending {
@@ -266,11 +269,13 @@ Packs SlidingRule::FewestPacks(absl::Span<const Pending> pending) {
   return fewest;
 }
 
+std::vector<uint64_t> SlidingRule::PendingNumbers() const {
+  std::vector<uint64_t> numbers;
+  for (const Pending& unit : AllPending()) numbers.push_back(unit.number);
+  return numbers;
+}
+
 void SlidingRule::Save(StateWriter* writer) const {
-  writer->Number(next_);
-  writer->Number(price_.lambda());
-  slot_share_.Save(writer);
-  if (tuning_.history) choice_.Save(writer);
   // Numbers as differences to the one before: small.
   writer->Number(pool_.size());
   uint64_t after = 0;
@@ -279,15 +284,13 @@ void SlidingRule::Save(StateWriter* writer) const {
     writer->Number(unit.footprint);
     after = unit.number + 1;
   }
+  writer->Number(price_.lambda());
+  slot_share_.Save(writer);
+  if (tuning_.history) choice_.Save(writer);
 }
 
-absl::Status SlidingRule::Restore(StateReader* reader) {
-  next_ = reader->Number();
-  const uint32_t lambda =
-      static_cast<uint32_t>(reader->NumberUpTo(units_.capacity));
-  if (!choice_.Knows(lambda)) reader->Fail();
-  slot_share_.Restore(reader);
-  if (tuning_.history) choice_.Restore(reader, next_);
+void SlidingRule::Restore(uint64_t taken, StateReader* reader) {
+  next_ = taken;
   const uint64_t size = reader->NumberUpTo(window_);
   uint64_t after = 0;
   for (uint64_t i = 0; i < size && reader->ok(); ++i) {
@@ -301,12 +304,24 @@ absl::Status SlidingRule::Restore(StateReader* reader) {
       after += skipped + 1;
     }
   }
-  if (size > 0 && !slot_share_.has_seen(size)) reader->Fail();
-  if (!reader->ok() || next_ - oldest_pending() > max_age_ + 1) {
-    return absl::InvalidArgumentError("not the state of a sliding rule");
-  }
-  SetPrice(lambda);
-  return absl::OkStatus();
+  // The last that came did so when none was older than max_age_.
+  if (next_ - oldest_pending() > max_age_ + 1) reader->Fail();
+
+  const uint32_t lambda =
+      static_cast<uint32_t>(reader->NumberUpTo(units_.capacity));
+  if (!choice_.Knows(lambda)) reader->Fail();
+  slot_share_.Restore(size, taken, reader);
+  if (tuning_.history) choice_.Restore(taken, reader);
+  if (reader->ok()) SetPrice(lambda);
+}
+
+uint64_t SlidingRule::MaxStateBytes() const {
+  const uint64_t unit =
+      MaxNumberBytes(max_age_) + MaxNumberBytes(units_.capacity);
+  return MaxNumberBytes(window_) + MaxNumberBytes(kMaxStreamCount) +
+         window_ * unit + MaxNumberBytes(units_.capacity) +
+         slot_share_.MaxStateBytes() +
+         (tuning_.history ? choice_.MaxStateBytes() : 0);
 }
 
 }  // namespace

@@ -29,11 +29,6 @@ class SlotShare {
   // False where no pack can ever have too many units.
   bool is_limited() const { return is_limited_; }
 
-  // True where so many units can have arrived.
-  bool has_seen(uint64_t units) const {
-    return !is_limited_ || arrived_ >= std::min(units, kMaxArrived / 2);
-  }
-
   // From 0 to Price::kOne.
   uint64_t value() const { return value_; }
 
@@ -68,12 +63,22 @@ class SlotShare {
     writer->Number(arrived_total_);
   }
 
-  void Restore(StateReader* reader) {
+  // At least `pending` units have arrived, and at most `taken`.
+  void Restore(uint64_t pending, uint64_t taken, StateReader* reader) {
     if (!is_limited_) return;
     value_ = reader->NumberUpTo(Price::kOne);
-    arrived_ = reader->NumberUpTo(kMaxArrived - 1);
+    arrived_ = reader->NumberUpTo(std::min(taken, kMaxArrived - 1));
     arrived_total_ = reader->NumberUpTo(arrived_ * capacity_);
-    if (arrived_total_ < arrived_) reader->Fail();
+    if (arrived_ < std::min(pending, kMaxArrived / 2) ||
+        arrived_total_ < arrived_) {
+      reader->Fail();
+    }
+  }
+
+  uint64_t MaxStateBytes() const {
+    if (!is_limited_) return 0;
+    return MaxNumberBytes(Price::kOne) + MaxNumberBytes(kMaxArrived) +
+           MaxNumberBytes(kMaxArrived * capacity_);
   }
 
  private:

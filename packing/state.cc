@@ -1,18 +1,8 @@
 #include "packing/state.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace packhouse {
-
-void StateWriter::Double(double value) {
-  uint64_t bits;
-  static_assert(sizeof bits == sizeof value);
-  std::memcpy(&bits, &value, sizeof bits);
-  for (int shift = 0; shift < 64; shift += 8) {
-    bytes_.push_back(static_cast<char>(bits >> shift));
-  }
-}
 
 uint64_t StateReader::Number() {
   uint64_t value = 0;
@@ -21,6 +11,8 @@ uint64_t StateReader::Number() {
     left_.remove_prefix(1);
     // The tenth byte has the one bit that is left of 64.
     if (shift == 63 && byte > 1) break;
+    // A last byte of 0 adds nothing.
+    if (shift > 0 && byte == 0) break;
     value |= (byte & 0x7f) << shift;
     if (byte < 0x80) return value;
   }
@@ -33,21 +25,6 @@ uint64_t StateReader::NumberUpTo(uint64_t limit) {
   if (value <= limit) return value;
   Fail();
   return 0;
-}
-
-double StateReader::Double() {
-  double value = 0;
-  uint64_t bits = 0;
-  if (left_.size() < sizeof bits) {
-    Fail();
-    return 0;
-  }
-  for (size_t i = 0; i < sizeof bits; ++i) {
-    bits |= uint64_t{static_cast<unsigned char>(left_[i])} << (8 * i);
-  }
-  left_.remove_prefix(sizeof bits);
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
 }
 
 std::vector<uint32_t> StateReader::Numbers(uint64_t max_size, uint32_t low,

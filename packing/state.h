@@ -1,7 +1,7 @@
 // The bytes of a saved state: numbers one after another, each in as few bytes
 // as it needs (base 128, least significant first). A reader trusts nothing: it
-// never reads beyond the end and never makes a list longer than the bytes that
-// are left could hold.
+// never reads beyond the end, never makes a list longer than the bytes that are
+// left could hold, and takes each number in one spelling only.
 
 #ifndef PACKHOUSE_PACKING_STATE_H_
 #define PACKHOUSE_PACKING_STATE_H_
@@ -16,6 +16,21 @@
 
 namespace packhouse {
 
+// Sequences, or units, that a stream can have had: beyond what a hundred
+// million a second make in three centuries. The limit keeps every sum in 64
+// bits.
+inline constexpr uint64_t kMaxStreamCount = uint64_t{1} << 60;
+
+// Bytes of a number that is at most `high`.
+constexpr uint64_t MaxNumberBytes(uint64_t high) {
+  return high < 0x80 ? 1 : 1 + MaxNumberBytes(high >> 7);
+}
+
+// Bytes of a list of at most `size` numbers that are at most `high`.
+constexpr uint64_t MaxNumbersBytes(uint64_t size, uint64_t high) {
+  return MaxNumberBytes(size) + size * MaxNumberBytes(high);
+}
+
 class StateWriter {
  public:
   void Number(uint64_t value) {
@@ -25,9 +40,6 @@ class StateWriter {
     }
     bytes_.push_back(static_cast<char>(value));
   }
-
-  // The bits of a double: it comes back the same.
-  void Double(double value);
 
   // How many, then each.
   void Numbers(absl::Span<const uint32_t> values) {
@@ -58,11 +70,8 @@ class StateReader {
   // Fails where the number is over `limit`.
   uint64_t NumberUpTo(uint64_t limit);
 
-  // A count of what a stream has had: up to 2^62, so that sums of them do not
-  // overflow. A larger one can only be made up.
-  uint64_t Count() { return NumberUpTo(uint64_t{1} << 62); }
-
-  double Double();
+  // Fails where the number is over kMaxStreamCount.
+  uint64_t Count() { return NumberUpTo(kMaxStreamCount); }
 
   // Fails where there are more than `max_size`, or one is not in [low, high].
   std::vector<uint32_t> Numbers(uint64_t max_size, uint32_t low, uint32_t high);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "absl/types/optional.h"
@@ -56,18 +57,30 @@ class WindowedRule final : public Rule {
   uint64_t pending() const override { return pending_.size(); }
   uint64_t oldest_pending() const override { return packed_; }
 
+  std::vector<uint64_t> PendingNumbers() const override {
+    std::vector<uint64_t> numbers(pending_.size());
+    std::iota(numbers.begin(), numbers.end(), packed_);
+    return numbers;
+  }
+
   void Save(StateWriter* writer) const override {
-    writer->Number(packed_);
     writer->Number(windows_);
     writer->Numbers(pending_);
   }
 
-  absl::Status Restore(StateReader* reader) override {
-    packed_ = reader->Number();
-    windows_ = reader->NumberUpTo(packed_);
-    pending_ = reader->Numbers(window_ - 1, 1, capacity_);
-    if (reader->ok()) return absl::OkStatus();
-    return absl::InvalidArgumentError("not the state of a windowed rule");
+  void Restore(uint64_t taken, StateReader* reader) override {
+    windows_ = reader->NumberUpTo(taken);
+    pending_ =
+        reader->Numbers(std::min<uint64_t>(taken, window_ - 1), 1, capacity_);
+    packed_ = taken - pending_.size();
+    // A window that closes has from one unit to all that it takes.
+    const uint64_t fewest = packed_ / window_ + (packed_ % window_ > 0);
+    if (windows_ < fewest || windows_ > packed_) reader->Fail();
+  }
+
+  uint64_t MaxStateBytes() const override {
+    return MaxNumberBytes(kMaxStreamCount) +
+           MaxNumbersBytes(window_ - 1, capacity_);
   }
 
  private:

@@ -43,12 +43,12 @@ class Packer {
   // A packer that goes on where the one with this state was: what it appends
   // from here on is what the other would have. INVALID_ARGUMENT where `state`
   // is damaged, of another spec or of a version that this build does not know.
+  //
+  // `state` may come from anyone. The checksum finds damage; one who forges it
+  // gets a refusal or a packer that keeps every promise made here, with
+  // sequences that were never given. Memory is O(window) and O(state) at most.
   static absl::StatusOr<Packer> Restore(const PackSpec& spec,
                                         absl::string_view state);
-
-  // With a rule of the caller's, for those inside the library who pack by one
-  // that Create does not take. Requires a valid spec.
-  Packer(const PackSpec& spec, std::unique_ptr<Rule> rule);
 
   Packer(Packer&&) noexcept;
   Packer& operator=(Packer&&) noexcept;
@@ -69,8 +69,10 @@ class Packer {
 
   const PackSpec& spec() const { return spec_; }
 
-  // All that later packs depend on, in O(window) bytes: a version, the spec it
-  // is of, what is pending and what the rule has learnt, and a checksum.
+  // All that later packs depend on: a version, the spec it is of, what is
+  // pending and what the rule has learnt, and a checksum. About 2 to 6 bytes
+  // for each pending unit, and up to 700 beside them; never over MaxStateBytes.
+  // Packers that would go on alike have the same state.
   std::string Save() const;
 
   // Sequences taken so far, dropped ones too: the ordinal of the next.
@@ -85,6 +87,8 @@ class Packer {
   uint64_t oldest_pending_ordinal() const;
 
  private:
+  Packer(const PackSpec& spec, std::unique_ptr<Rule> rule);
+
   // Turns what the rule has appended from entry `first` on into ordinals.
   void Release(size_t first, Packs* packs);
 
@@ -93,6 +97,11 @@ class Packer {
   std::unique_ptr<Rule> rule_;
   bool finished_ = false;
 };
+
+// Save never gives more bytes than this, and Restore refuses more unread: 22
+// for each unit of the window, where ordinals lie far apart, and 1100 beside
+// them at most. Requires a valid spec with a rule that Packer::Create takes.
+uint64_t MaxStateBytes(const PackSpec& spec);
 
 }  // namespace packhouse
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "packhouse/packer.h"
 #include "packing/counts.h"
+#include "packing/intake.h"
 #include "packing/offline/bind.h"
 #include "packing/offline/budget.h"
 #include "packing/offline/pack_counts.h"
@@ -55,59 +55,49 @@ std::vector<Candidate> OnlineCandidates(const PackSpec& spec,
   return candidates;
 }
 
-// Gathers all units and packs them at the end. Its packer lives within Plan, so
-// it is never saved.
-class WholeListRule final : public Rule {
- public:
-  WholeListRule(const PackSpec& spec, SpentTime spent, PlanNotes* notes)
-      : spec_(spec), spent_(std::move(spent)), notes_(notes) {}
+// By a rule that looks at the whole list. Requires a valid spec and lengths
+// that CheckLengths accepts.
+Packs PlanWholeList(absl::Span<const uint32_t> lengths, const PackSpec& spec,
+                    PlanNotes* notes) {
+  const SpentTime spent = StartBudget(spec);
+  std::vector<uint32_t> units;
+  Intake intake(spec);
+  intake.Feed(lengths, [&](absl::Span<const uint32_t> footprints) {
+    units.insert(units.end(), footprints.begin(), footprints.end());
+  });
+  Packs packs;
+  BindUnits(units,
+            PackCounts(spec, CountFootprints(units),
+                       OnlineCandidates(spec, units), spent, notes),
+            &packs);
+  if (spec.seed.has_value()) ShufflePacks(*spec.seed, 0, 0, &packs);
+  intake.Rename(0, &packs);
+  return packs;
+}
 
-  void Add(absl::Span<const uint32_t> footprints, Packs*) override {
-    units_.insert(units_.end(), footprints.begin(), footprints.end());
-  }
-
-  void Flush(Packs* packs) override {
-    const FootprintGroups groups =
-        PackCounts(spec_, CountFootprints(units_),
-                   OnlineCandidates(spec_, units_), spent_, notes_);
-    const size_t first_pack = packs->size();
-    BindUnits(units_, groups, packs);
-    if (spec_.seed.has_value()) ShufflePacks(*spec_.seed, 0, first_pack, packs);
-    packed_ += units_.size();
-    units_.clear();
-  }
-
-  uint64_t pending() const override { return units_.size(); }
-  uint64_t oldest_pending() const override { return packed_; }
-
-  void Save(StateWriter*) const override {}
-  absl::Status Restore(StateReader*) override {
-    return absl::UnimplementedError("a plan of a whole list has no state");
-  }
-
- private:
-  const PackSpec spec_;
-  const SpentTime spent_;
-  PlanNotes* const notes_;
-  std::vector<uint32_t> units_;
-  uint64_t packed_ = 0;
-};
+// By a rule for streams.
+absl::StatusOr<Packs> PlanStream(absl::Span<const uint32_t> lengths,
+                                 const PackSpec& spec) {
+  absl::StatusOr<Packer> packer = Packer::Create(spec);
+  if (!packer.ok()) return packer.status();
+  Packs packs;
+  absl::Status status = packer->Add(lengths, &packs);
+  if (status.ok()) status = packer->Finish(&packs);
+  if (!status.ok()) return status;
+  return packs;
+}
 
 }  // namespace
 
 absl::StatusOr<Packs> Plan(absl::Span<const uint32_t> lengths,
                            const PackSpec& spec, PlanNotes* notes) {
   if (notes != nullptr) *notes = {};
+  if (IsOnline(spec.algorithm)) return PlanStream(lengths, spec);
   if (absl::Status status = ValidateSpec(spec); !status.ok()) return status;
-  Packer packer(spec, IsOnline(spec.algorithm)
-                          ? NewRule(spec)
-                          : std::make_unique<WholeListRule>(
-                                spec, StartBudget(spec), notes));
-  Packs packs;
-  absl::Status status = packer.Add(lengths, &packs);
-  if (status.ok()) status = packer.Finish(&packs);
-  if (!status.ok()) return status;
-  return packs;
+  if (absl::Status status = CheckLengths(spec, lengths, 0); !status.ok()) {
+    return status;
+  }
+  return PlanWholeList(lengths, spec, notes);
 }
 
 }  // namespace packhouse

@@ -221,10 +221,10 @@ TEST(PriceChoice, TheHistoryComesBackWhereItCanBe) {
   PriceChoice choice(units);
   for (uint32_t l = 1; l <= 90; ++l) choice.Arrive(l);
   const std::string state = SavedHistory(choice);
-  const auto restores = [&](const Units& to, uint64_t arrived) {
+  const auto restores = [&](const Units& to, uint64_t taken) {
     PriceChoice other(to);
     StateReader reader(state);
-    other.Restore(&reader, arrived);
+    other.Restore(taken, &reader);
     return reader.AtEnd() && SavedHistory(other) == state;
   };
   EXPECT_TRUE(restores(units, 90));
