@@ -9,7 +9,8 @@
 
 namespace packhouse {
 
-std::unique_ptr<Client> MakeInProcessClient();
+// Requires options that Client::Create has checked.
+std::unique_ptr<Client> MakeInProcessClient(const ClientOptions& options);
 
 }  // namespace packhouse
 

@@ -1,151 +1,117 @@
 #include "client/remote_client.h"
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/optional.h"
+#include "absl/time/clock.h"
 #include "client/fork_guard.h"
-#include "client/pack_call.h"
 #include "client/remote_server.h"
+#include "client/remote_stream.h"
+#include "client/retry.h"
+#include "client/stream_id.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "packhouse/policy.h"
 #include "packhouse/v1/packhouse.grpc.pb.h"
+#include "session/client_session.h"
 #include "session/codec/codec.h"
 #include "session/messages.h"
 
 namespace packhouse {
 namespace {
 
-// Keeps a call out of forked children.
-class RemoteStream final : public PackStream {
- public:
-  explicit RemoteStream(std::unique_ptr<PackCall> call)
-      : call_(std::move(call)) {}
+std::chrono::system_clock::time_point After(absl::Duration time) {
+  return absl::ToChronoTime(absl::Now() + time);
+}
 
-  ~RemoteStream() override {
-    // Not destroyed while gRPC may still touch it, or where gRPC is dead.
-    if (GrpcDiedInFork() || !call_->Close()) {
-      static_cast<void>(call_.release());
-    }
+// The packs of an answer to a plan of `lengths`.
+absl::StatusOr<Packs> TakePlan(const RemoteServer& server,
+                               const v1::PlanResponse& response,
+                               absl::Span<const uint32_t> lengths,
+                               const PackSpec& spec) {
+  PackList list;
+  absl::Status status = Decode(response.packs(), &list);
+  if (!status.ok()) return server.Error(status.code(), status.message());
+  const uint64_t units = CountIntake(spec, lengths).units;
+  if (list.packs.ordinals.size() != units) {
+    return server.Error(
+        absl::StatusCode::kInternal,
+        absl::StrCat("the plan has ", list.packs.ordinals.size(),
+                     " units, the list ", units));
   }
-
-  absl::Status Add(absl::Span<const uint32_t> lengths) override {
-    absl::Status status = CheckGrpcAlive();
-    return status.ok() ? call_->Add(lengths) : status;
-  }
-
-  absl::Status Flush() override {
-    absl::Status status = CheckGrpcAlive();
-    return status.ok() ? call_->Flush() : status;
-  }
-
-  absl::Status Wait() override {
-    absl::Status status = CheckGrpcAlive();
-    return status.ok() ? call_->Wait() : status;
-  }
-
-  absl::Status End() override {
-    absl::Status status = CheckGrpcAlive();
-    return status.ok() ? call_->End() : status;
-  }
-
-  absl::StatusOr<Packs> Take() override {
-    absl::Status status = CheckGrpcAlive();
-    if (!status.ok()) return status;
-    return call_->Take();
-  }
-
- private:
-  std::unique_ptr<PackCall> call_;
-};
+  return std::move(list.packs);
+}
 
 class RemoteClient final : public Client {
  public:
-  RemoteClient(Address target, const ClientOptions& options)
-      : target_(std::move(target)), options_(options) {}
+  RemoteClient(std::vector<Address> targets, const ClientOptions& options)
+      : targets_(std::move(targets)), options_(options) {}
 
   ~RemoteClient() override {
-    if (GrpcDiedInFork()) static_cast<void>(server_.release());
+    if (GrpcDiedInFork()) {
+      new std::vector<RemoteServer>(std::move(servers_));  // not destroyed
+    }
   }
 
+  using Client::OpenStream;
   absl::StatusOr<std::unique_ptr<PackStream>> OpenStream(
-      const PackSpec& spec) override;
+      const PackSpec& spec, absl::string_view stream_id) override;
+  absl::StatusOr<std::unique_ptr<PackStream>> ResumeStream(
+      const PackSpec& spec, absl::string_view state) override;
   absl::StatusOr<Packs> Plan(absl::Span<const uint32_t> lengths,
                              const PackSpec& spec) override;
   absl::Status CheckHealth() override;
 
  private:
-  // The server, with a channel that is made on the first call.
-  absl::StatusOr<RemoteServer> Server();
+  // The targets, with channels that are made on the first call.
+  absl::StatusOr<const std::vector<RemoteServer>*> Servers();
 
-  const Address target_;
+  // One health check of one of them.
+  absl::Status CheckHealth(const RemoteServer& server) const;
+
+  const std::vector<Address> targets_;
   const ClientOptions options_;
   // Not an absl::Mutex: all of them share a lock that their destructors take,
   // and a thread of gRPC's may have held it when a child was forked.
-  std::once_flag server_made_;
-  std::unique_ptr<const RemoteServer> server_;
+  std::once_flag servers_made_;
+  std::vector<RemoteServer> servers_;
 };
 
-// Of a call that the server may work at for some time.
-std::chrono::system_clock::time_point Deadline(
-    const RemoteServer& server, absl::Duration work = absl::ZeroDuration()) {
-  return absl::ToChronoTime(absl::Now() + work + server.wait_limit());
-}
-
-// One health check of PackerService; it does not wait for a server.
-grpc::Status CallHealth(const RemoteServer& server,
-                        std::chrono::system_clock::time_point deadline,
-                        grpc::health::v1::HealthCheckResponse* response) {
-  grpc::health::v1::HealthCheckRequest request;
-  request.set_service(v1::PackerService::service_full_name());
-  grpc::ClientContext context;
-  context.set_deadline(deadline);
-  return grpc::health::v1::Health::Stub(server.channel())
-      .Check(&context, request, response);
-}
-
-// Adds the reason why there is no connection to the error of a call that has
-// waited for one: only a call that does not wait is told it.
-absl::Status WithCause(const RemoteServer& server, const absl::Status& error) {
-  constexpr absl::Duration kLimit = absl::Seconds(1);
-  if (!absl::IsUnavailable(error) ||
-      server.channel()->GetState(/*try_to_connect=*/false) !=
-          GRPC_CHANNEL_TRANSIENT_FAILURE) {
-    return error;
-  }
-  grpc::health::v1::HealthCheckResponse response;
-  const grpc::Status cause =
-      CallHealth(server, absl::ToChronoTime(absl::Now() + kLimit), &response);
-  if (cause.error_code() != grpc::UNAVAILABLE) return error;
-  return absl::UnavailableError(
-      absl::StrCat(error.message(), ": ", cause.error_message()));
-}
-
-absl::StatusOr<RemoteServer> RemoteClient::Server() {
+absl::StatusOr<const std::vector<RemoteServer>*> RemoteClient::Servers() {
   absl::Status status = CheckGrpcAlive();
   if (!status.ok()) return status;
-  std::call_once(server_made_, [this] {
-    server_ = std::make_unique<const RemoteServer>(target_, options_.wait_limit,
-                                                   options_.tls);
+  std::call_once(servers_made_, [this] {
+    for (const Address& target : targets_) {
+      servers_.emplace_back(target, options_.tls);
+    }
   });
-  return *server_;
+  return &servers_;
 }
 
 absl::StatusOr<std::unique_ptr<PackStream>> RemoteClient::OpenStream(
-    const PackSpec& spec) {
+    const PackSpec& spec, absl::string_view stream_id) {
+  absl::Status status = CheckStream(spec, stream_id);
+  if (!status.ok()) return status;
+  const auto servers = Servers();
+  if (!servers.ok()) return servers.status();
+  return StartRemoteStream(
+      **servers, spec, options_,
+      ClientSession(spec, options_.batch_sequences, StreamId(stream_id)));
+}
+
+absl::StatusOr<std::unique_ptr<PackStream>> RemoteClient::ResumeStream(
+    const PackSpec& spec, absl::string_view state) {
   absl::Status status = ValidateSpec(spec);
   if (!status.ok()) return status;
-  absl::StatusOr<RemoteServer> server = Server();
-  if (!server.ok()) return server.status();
-  auto call =
-      std::make_unique<PackCall>(*server, spec, options_.batch_sequences);
-  PackCall& opening = *call;
-  auto stream = std::make_unique<RemoteStream>(std::move(call));
-  status = opening.WaitOpened();
-  if (!status.ok()) return WithCause(*server, status);
-  return stream;
+  absl::StatusOr<ClientSession> session =
+      ClientSession::Restore(spec, options_.batch_sequences, state);
+  if (!session.ok()) return session.status();
+  const auto servers = Servers();
+  if (!servers.ok()) return servers.status();
+  return StartRemoteStream(**servers, spec, options_, *std::move(session));
 }
 
 absl::StatusOr<Packs> RemoteClient::Plan(absl::Span<const uint32_t> lengths,
@@ -158,61 +124,77 @@ absl::StatusOr<Packs> RemoteClient::Plan(absl::Span<const uint32_t> lengths,
         "the list has ", lengths.size(), " sequences, one call takes at most ",
         kMaxPlanSequences, "; a stream takes any list"));
   }
-  absl::StatusOr<RemoteServer> server = Server();
-  if (!server.ok()) return server.status();
+  const auto servers = Servers();
+  if (!servers.ok()) return servers.status();
 
   v1::PlanRequest request;
   Encode(spec, request.mutable_spec());
   request.mutable_lengths()->Add(lengths.begin(), lengths.end());
-  v1::PlanResponse response;
-  grpc::ClientContext context;
-  context.set_wait_for_ready(true);
-  context.set_deadline(Deadline(*server, absl::Seconds(spec.budget_seconds)));
-  const grpc::Status result = v1::PackerService::Stub(server->channel())
-                                  .Plan(&context, request, &response);
-  if (result.error_code() == grpc::DEADLINE_EXCEEDED) {
-    return WithCause(*server, server->Late("answer to a plan"));
+  // The server may work at it for its budget.
+  const absl::Duration limit =
+      options_.answer_within + absl::Seconds(spec.budget_seconds);
+  const absl::Time give_up_at = absl::Now() + options_.unavailable_for;
+  Backoff backoff;
+  for (size_t at = 0;; at = (at + 1) % (*servers)->size()) {
+    const RemoteServer& server = (**servers)[at];
+    v1::PlanResponse response;
+    grpc::ClientContext context;
+    context.set_deadline(After(limit));
+    const grpc::Status result = v1::PackerService::Stub(server.channel())
+                                    .Plan(&context, request, &response);
+    if (result.ok()) return TakePlan(server, response, lengths, spec);
+    status = result.error_code() == grpc::DEADLINE_EXCEEDED
+                 ? server.Silent(limit)
+                 : server.Error(result);
+    if (!IsWorthRetry(result)) return status;
+    if (options_.unavailable_for == absl::ZeroDuration()) return status;
+    const absl::Duration pause = backoff.Next();
+    if (absl::Now() + pause >= give_up_at) {
+      return NobodyAnswered(**servers, options_.unavailable_for, status);
+    }
+    absl::SleepFor(pause);
   }
-  if (!result.ok()) return server->Error(result);
-
-  PackList list;
-  status = Decode(response.packs(), &list);
-  if (!status.ok()) return server->Error(status.code(), status.message());
-  const uint64_t units = CountIntake(spec, lengths).units;
-  if (list.packs.ordinals.size() != units) {
-    return server->Error(
-        absl::StatusCode::kInternal,
-        absl::StrCat("the plan has ", list.packs.ordinals.size(),
-                     " units, the list ", units));
-  }
-  return std::move(list.packs);
 }
 
 absl::Status RemoteClient::CheckHealth() {
-  absl::StatusOr<RemoteServer> server = Server();
-  if (!server.ok()) return server.status();
-  grpc::health::v1::HealthCheckResponse response;
-  const grpc::Status result = CallHealth(*server, Deadline(*server), &response);
+  const auto servers = Servers();
+  if (!servers.ok()) return servers.status();
+  absl::Status status;
+  for (const RemoteServer& server : **servers) {
+    status = CheckHealth(server);
+    if (status.ok()) return status;
+  }
+  return status;
+}
+
+absl::Status RemoteClient::CheckHealth(const RemoteServer& server) const {
+  using grpc::health::v1::HealthCheckResponse;
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(v1::PackerService::service_full_name());
+  HealthCheckResponse response;
+  grpc::ClientContext context;
+  context.set_deadline(After(options_.answer_within));
+  const grpc::Status result = grpc::health::v1::Health::Stub(server.channel())
+                                  .Check(&context, request, &response);
   if (!result.ok()) {
-    return server->Error(
+    return server.Error(
         absl::StatusCode::kUnavailable,
         absl::StrCat("health check failed: ", result.error_message()));
   }
-  if (response.status() != grpc::health::v1::HealthCheckResponse::SERVING) {
-    return server->Error(
+  if (response.status() != HealthCheckResponse::SERVING) {
+    return server.Error(
         absl::StatusCode::kUnavailable,
-        absl::StrCat("it says ",
-                     grpc::health::v1::HealthCheckResponse::ServingStatus_Name(
-                         response.status())));
+        absl::StrCat("it says ", HealthCheckResponse::ServingStatus_Name(
+                                     response.status())));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-std::unique_ptr<Client> MakeRemoteClient(Address target,
+std::unique_ptr<Client> MakeRemoteClient(std::vector<Address> targets,
                                          const ClientOptions& options) {
-  return std::make_unique<RemoteClient>(std::move(target), options);
+  return std::make_unique<RemoteClient>(std::move(targets), options);
 }
 
 }  // namespace packhouse

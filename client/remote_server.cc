@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "net/keepalive.h"
 #include "session/messages.h"
 
@@ -62,11 +63,34 @@ std::shared_ptr<grpc::ChannelCredentials> Credentials(
   return grpc::experimental::TlsCredentials(options);
 }
 
+// A call that fails at once and makes its channel have the threads on which
+// gRPC runs reactions.
+void CallForThreads(const std::shared_ptr<grpc::Channel>& channel) {
+  struct Call {
+    grpc::ClientContext context;
+    grpc::health::v1::HealthCheckRequest request;
+    grpc::health::v1::HealthCheckResponse response;
+  };
+  auto* call = new Call;
+  grpc::health::v1::Health::Stub(channel).async()->Check(
+      &call->context, &call->request, &call->response,
+      [call](const grpc::Status&) { delete call; });
+}
+
 // When the last channel goes, gRPC shuts itself down and waits up to ten
-// seconds for a poller of its own, in whoever destroys the channel. So it is
-// kept, from the first channel to the end of the process.
+// seconds for a poller of its own, in whoever destroys the channel; and it
+// joins the threads that run reactions, which crashes where the last channel
+// goes on one of them, with the last call. So all of it is kept, from the first
+// channel to the end of the process: by a channel without credentials, on which
+// every call fails.
 void KeepGrpc() {
-  [[maybe_unused]] static const bool kept = (grpc_init(), true);
+  [[maybe_unused]] static const bool kept = [] {
+    grpc_init();
+    static const auto& channel = *new std::shared_ptr<grpc::Channel>(
+        grpc::CreateChannel("", /*creds=*/nullptr));
+    CallForThreads(channel);
+    return true;
+  }();
 }
 
 std::shared_ptr<grpc::Channel> CreateChannel(
@@ -78,11 +102,9 @@ std::shared_ptr<grpc::Channel> CreateChannel(
 
 }  // namespace
 
-RemoteServer::RemoteServer(const Address& target, absl::Duration wait_limit,
+RemoteServer::RemoteServer(const Address& target,
                            const absl::optional<TlsOptions>& tls)
-    : name_(target.ToString()),
-      channel_(CreateChannel(target, tls)),
-      wait_limit_(wait_limit) {}
+    : name_(target.ToString()), channel_(CreateChannel(target, tls)) {}
 
 absl::Status RemoteServer::Error(absl::StatusCode code,
                                  absl::string_view what) const {
@@ -94,15 +116,15 @@ absl::Status RemoteServer::Error(const grpc::Status& status) const {
                status.error_message());
 }
 
-absl::Status RemoteServer::Late(absl::string_view what) const {
-  const std::string limit = absl::FormatDuration(wait_limit_);
+absl::Status RemoteServer::Silent(absl::Duration limit) const {
+  const std::string time = absl::FormatDuration(limit);
   if (channel_->GetState(/*try_to_connect=*/false) ==
       GRPC_CHANNEL_TRANSIENT_FAILURE) {
     return Error(absl::StatusCode::kUnavailable,
-                 absl::StrCat("cannot connect, tried for ", limit));
+                 absl::StrCat("cannot connect, tried for ", time));
   }
   return Error(absl::StatusCode::kDeadlineExceeded,
-               absl::StrCat("no ", what, " within ", limit));
+               absl::StrCat("no answer within ", time));
 }
 
 }  // namespace packhouse

@@ -21,12 +21,11 @@ namespace packhouse {
 // A value; copies share the channel.
 class RemoteServer {
  public:
-  // Does not connect yet. `wait_limit` and `tls` are those of ClientOptions.
-  RemoteServer(const Address& target, absl::Duration wait_limit,
-               const absl::optional<TlsOptions>& tls);
+  // Does not connect yet. `tls` is that of ClientOptions.
+  RemoteServer(const Address& target, const absl::optional<TlsOptions>& tls);
 
+  const std::string& name() const { return name_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
-  absl::Duration wait_limit() const { return wait_limit_; }
 
   // What is wrong with the server, in its name.
   absl::Status Error(absl::StatusCode code, absl::string_view what) const;
@@ -34,14 +33,13 @@ class RemoteServer {
   // The status that a call ended with.
   absl::Status Error(const grpc::Status& status) const;
 
-  // `what` was waited for up to the limit: UNAVAILABLE where there is no
+  // It owed an answer and was silent for `limit`: UNAVAILABLE where there is no
   // connection to wait on, DEADLINE_EXCEEDED otherwise.
-  absl::Status Late(absl::string_view what) const;
+  absl::Status Silent(absl::Duration limit) const;
 
  private:
   std::string name_;
   std::shared_ptr<grpc::Channel> channel_;
-  absl::Duration wait_limit_;
 };
 
 }  // namespace packhouse

@@ -150,6 +150,7 @@ void ClientSession::Connect(uint64_t incarnation) {
   sent_number_ = snapshot_.received_number;
   sent_ = {snapshot_.sequences, forgotten_flushes_};
   credit_ = {};
+  credit_.received_number = snapshot_.received_number;
   LimitBatches(most_batch_sequences_);
 }
 
@@ -253,7 +254,6 @@ absl::Status ClientSession::Handle(const Opened& opened) {
   }
   opened_ = true;
   was_opened_ = true;
-  credit_.received_number = sent_number_;
   LimitBatches(std::min(most_batch_sequences_, opened.max_batch_sequences));
   return absl::OkStatus();
 }

@@ -79,6 +79,9 @@ class ClientSession {
   // True once a server has said that the stream is open.
   bool opened() const { return was_opened_; }
 
+  // True after End.
+  bool end_given() const { return end_given_; }
+
   // True once a server has said that the stream has ended.
   bool ended() const { return ended_; }
 
@@ -122,6 +125,10 @@ class ClientSession {
   // True when inputs were sent on this connection that are not answered, or
   // `open` is not.
   bool awaits_answer() const;
+
+  // The number of the last input that was answered, or is covered by the
+  // snapshot: grows with each answer of a connection.
+  uint64_t answered_number() const { return credit_.received_number; }
 
   // True when the server has said that it is about to stop.
   bool draining() const { return draining_; }
@@ -206,7 +213,7 @@ class ClientSession {
   Progress sent_;
   size_t cut_sequences_ = 0;  // behind sent_ that were looked at by CutBatch
   uint64_t cut_units_ = 0;    // of these
-  Credit credit_;             // none before `opened`
+  Credit credit_;             // to send nothing before `opened`
 };
 
 }  // namespace packhouse

@@ -13,6 +13,10 @@ namespace packhouse {
 
 // Every limit is at least 1.
 struct SessionLimits {
+  // The client is this process itself: what a spec and a stream may ask for is
+  // bounded by nothing.
+  bool trusts_client = false;
+
   // Largest window that a spec may ask for, itself at most
   // kMaxStreamWindowSequences. max_displacement may be
   // kMaxStreamDisplacementWindows times as much.

@@ -166,7 +166,7 @@ absl::Status ServerSession::Handle(const Batch& batch,
   }
   const uint64_t oldest = packer_->oldest_pending_ordinal();
   const uint64_t waiting = packer_->sequences() + came.sequences - oldest;
-  if (waiting > MaxWaitingSequences(spec)) {
+  if (!limits_.trusts_client && waiting > MaxWaitingSequences(spec)) {
     return OverLimit(
         absl::StrCat("the number of sequences since ordinal ", oldest,
                      ", which waits for a pack (so flush),"),
@@ -349,7 +349,8 @@ absl::Status ServerSession::RestoreState(const PackSpec& spec,
   if (!reader.ok()) return BadState("is cut off");
   if (!packer.ok()) return BadState(packer.status().message());
   packer_ = *std::move(packer);
-  waiting_.Restore(MaxWaitingSequences(spec), &reader);
+  waiting_.Restore(
+      limits_.trusts_client ? kMaxCount : MaxWaitingSequences(spec), &reader);
   counts_.resumed_units = packer_->pending_units();
   if (!reader.AtEnd() || !StateAgrees()) return BadState("contradicts itself");
   if (packs_ > client_packs_) {

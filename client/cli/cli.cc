@@ -101,7 +101,8 @@ void AddPlan(Program* program) {
 void AddStream(Program* program) {
   CLI::App* app = AddCommand(
       program, "stream", &RunStream, "Pack a list through a packhoused",
-      "The packs are those of plan, byte for byte.\n"
+      "The packs are those of plan, byte for byte, also where a server dies\n"
+      "and the stream goes on at another, or at the same one when it is back.\n"
       "\n"
       "Example:\n"
       "  packhouse stream lengths.txt --target unix:/run/packhouse.sock \\\n"
@@ -112,6 +113,7 @@ void AddStream(Program* program) {
   AddStreams(app, &program->options);
   AddSpec(app, &program->options);
   AddServer(app, &program->options);
+  AddSurvival(app, &program->options);
   AddBatch(app, &program->options);
 }
 
@@ -170,7 +172,7 @@ void AddHealth(Program* program) {
       "Prints \"serving\" and exits 0, or says why not and exits 1.\n"
       "\n"
       "Example:\n"
-      "  packhouse health --target 127.0.0.1:7070 --wait-limit 2");
+      "  packhouse health --target 127.0.0.1:7070 --answer-within 2");
   AddServer(app, &program->options);
 }
 

@@ -29,7 +29,7 @@ std::string CheckNotEmpty(const std::string& text) {
   return text.empty() ? "the value is empty" : "";
 }
 
-// The shortest wait, and the longest --wait-limit.
+// The shortest wait, and the longest for a server.
 constexpr double kMinSeconds = 0.001;
 constexpr double kMaxWaitSeconds = 1e9;
 
@@ -153,6 +153,16 @@ void AddIntegers(CLI::App* app, const char* name, std::vector<int64_t>* values,
       ->delimiter(',')
       ->type_name("N")
       ->group(kPackingGroup);
+}
+
+// A time in seconds; `text` gets the default behind it.
+void AddSeconds(CLI::App* app, const char* name, double min,
+                absl::Duration* time, const char* text) {
+  AddReal(app, name, min, kMaxWaitSeconds,
+          absl::StrCat(text, " (default ", absl::ToInt64Seconds(*time), ")"),
+          [time](double seconds) { *time = absl::Seconds(seconds); })
+      ->type_name("SECONDS")
+      ->group(kServerGroup);
 }
 
 void AddField(CLI::App* app, CommandOptions* options) {
@@ -285,17 +295,32 @@ void AddCost(CLI::App* app, CommandOptions* options) {
 }
 
 void AddServer(CLI::App* app, CommandOptions* options) {
-  app->add_option("--target", options->client.target,
-                  "Address of packhoused: unix:PATH or HOST:PORT")
+  app->add_option_function<std::vector<std::string>>(
+         "--target",
+         [options](const std::vector<std::string>& targets) {
+           options->client.target = absl::StrJoin(targets, ",");
+         },
+         "Address of packhoused: unix:PATH or HOST:PORT. Several,\n"
+         "with commas or the option again: the first that answers")
+      ->allow_extra_args(false)
       ->type_name("ADDR")
       ->required()
       ->check(&CheckNotEmpty)
       ->group(kServerGroup);
-  AddReal(app, "--wait-limit", kMinSeconds, kMaxWaitSeconds,
-          absl::StrCat("Give up when one answer takes longer (default ",
-                       absl::ToInt64Seconds(options->client.wait_limit), ")"),
+  AddSeconds(app, "--answer-within", kMinSeconds,
+             &options->client.answer_within,
+             "Give a server up that owes an answer for longer");
+}
+
+void AddSurvival(CLI::App* app, CommandOptions* options) {
+  AddSeconds(app, "--unavailable-for", 0, &options->client.unavailable_for,
+             "Go on while no server answers, for so long; 0: not at\n"
+             "all");
+  AddReal(app, "--flush-after", kMinSeconds, kMaxWaitSeconds,
+          "Flush a stream that was given nothing for so long\n"
+          "(default: never)",
           [options](double seconds) {
-            options->client.wait_limit = absl::Seconds(seconds);
+            options->client.flush_after = absl::Seconds(seconds);
           })
       ->type_name("SECONDS")
       ->group(kServerGroup);

@@ -30,6 +30,7 @@ void AddOutput(CLI::App* app, CommandOptions* options);  // AddJson among them
 void AddJson(CLI::App* app, CommandOptions* options);
 void AddCost(CLI::App* app, CommandOptions* options);
 void AddServer(CLI::App* app, CommandOptions* options);
+void AddSurvival(CLI::App* app, CommandOptions* options);  // of a stream
 void AddAdvise(CLI::App* app, CommandOptions* options);  // all but LENGTHS
 void AddBenchPacking(CLI::App* app, CommandOptions* options);  // all of it
 void AddBatch(CLI::App* app, CommandOptions* options);

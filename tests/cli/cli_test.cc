@@ -337,13 +337,18 @@ TEST_F(CliTest, WrongOptionsOfStreams) {
       {{"--target", "unix:x", "--batch", "-1"}, "from 1 to 65536"},
       {{"--target", "unix:x", "--batch", "65537"}, "65537"},
       {{"--target", "unix:x", "--batch", "4294967297"}, "4294967297"},
-      {{"--target", "unix:x", "--wait-limit", "0"},
-       "--wait-limit: \"0\" is not a number from 0.001 to 1000000000"},
-      {{"--target", "unix:x", "--wait-limit", "1e-300"}, "\"1e-300\" is not"},
-      {{"--target", "unix:x", "--wait-limit", "inf"}, "\"inf\" is not"},
-      {{"--target", "unix:x", "--wait-limit", "1e10"}, "\"1e10\" is not"},
-      {{"--target", "unix:x", "--wait-limit", "nan"}, "\"nan\""},
-      {{"--target", "unix:x", "--wait-limit", "soon"}, "\"soon\""},
+      {{"--target", "unix:x", "--answer-within", "0"},
+       "--answer-within: \"0\" is not a number from 0.001 to 1000000000"},
+      {{"--target", "unix:x", "--answer-within", "1e-300"},
+       "\"1e-300\" is not"},
+      {{"--target", "unix:x", "--answer-within", "inf"}, "\"inf\" is not"},
+      {{"--target", "unix:x", "--answer-within", "1e10"}, "\"1e10\" is not"},
+      {{"--target", "unix:x", "--answer-within", "nan"}, "\"nan\""},
+      {{"--target", "unix:x", "--answer-within", "soon"}, "\"soon\""},
+      {{"--target", "unix:x", "--unavailable-for", "-1"},
+       "--unavailable-for: \"-1\" is not a number from 0 to 1000000000"},
+      {{"--target", "unix:x", "--flush-after", "0"}, "from 0.001"},
+      {{"--target", "unix:x,"}, "address \"\""},
       {{"--target", "unix:x", "--seed", "x"}, "--seed"},
   };
   for (const auto& wrong : kCases) {
@@ -388,11 +393,15 @@ TEST_F(CliTest, FileNamedLikeACommand) {
 
 TEST_F(CliTest, NobodyServes) {
   const std::string target = absl::StrCat("unix:", folder_.File("socket"));
-  EXPECT_THAT(Packhouse({"health", "--target", target, "--wait-limit", "0.2"}),
-              Refused(1, HasSubstr("socket")));
-  EXPECT_THAT(RunOn({"stream"}, {"--target", target, "--wait-limit", "0.2",
-                                 "--packs", packs_}),
-              Refused(1, HasSubstr("socket")));
+  EXPECT_THAT(
+      Packhouse({"health", "--target", target, "--answer-within", "0.2"}),
+      Refused(1, HasSubstr("socket")));
+  const std::string other = absl::StrCat("unix:", folder_.File("other"));
+  EXPECT_THAT(
+      RunOn({"stream"}, {"--target", target, "--target", other,
+                         "--unavailable-for", "0.2", "--packs", packs_}),
+      Refused(1,
+              AllOf(HasSubstr(target), HasSubstr(other), HasSubstr("200ms"))));
   EXPECT_THAT(Names(folder_.File("")), ElementsAre("lengths.txt"));
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <random>
@@ -10,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -112,7 +114,7 @@ TEST_P(ClientTest, PacksDoNotDependOnPiecesAndBatches) {
   std::mt19937 random(1);
   for (const uint32_t batch_sequences : {1, 7, 4096}) {
     const std::unique_ptr<Client> client = MakeClient(batch_sequences);
-    for (const int64_t window : {1, 10, 1024, 1 << 20}) {
+    for (const int64_t window : {1, 10, 1024, 1 << 18}) {
       for (const std::string& algorithm : AlgorithmNames()) {
         if (!IsOnline(algorithm)) continue;
         SCOPED_TRACE(testing::Message()
@@ -328,31 +330,56 @@ TEST_P(ClientTest, StreamsMayBeAbandonedAtAnyPoint) {
 TEST_P(ClientTest, Health) { EXPECT_THAT(MakeClient()->CheckHealth(), IsOk()); }
 
 TEST(ClientOptions, Limits) {
-  const auto create = [](const std::string& target, uint32_t batch_sequences,
-                         absl::Duration wait_limit) {
-    return Client::Create({target, batch_sequences, wait_limit}).status();
+  const auto create = [](const std::function<void(ClientOptions*)>& set) {
+    ClientOptions options;
+    set(&options);
+    return Client::Create(options).status();
   };
-  EXPECT_THAT(create("", 1, absl::Nanoseconds(1)), IsOk());
-  EXPECT_THAT(create("unix:/nowhere", 65536, absl::Hours(1)), IsOk());
-  EXPECT_THAT(create("", 0, absl::Seconds(1)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("batch_sequences is 0")));
-  EXPECT_THAT(create("", 65537, absl::Seconds(1)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("batch_sequences is 65537")));
-  for (const absl::Duration wait_limit :
-       {absl::ZeroDuration(), -absl::Seconds(1), absl::InfiniteDuration()}) {
-    EXPECT_THAT(create("", 1, wait_limit),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("wait_limit is " +
-                                   absl::FormatDuration(wait_limit))));
+  const auto is_wrong = [](const std::string& text) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text));
+  };
+  EXPECT_THAT(create([](ClientOptions* options) {
+                options->target = "unix:/nowhere,localhost:1,[::1]:65535";
+                options->batch_sequences = 65536;
+                options->answer_within = absl::Nanoseconds(1);
+                options->unavailable_for = absl::ZeroDuration();
+                options->flush_after = absl::Nanoseconds(1);
+              }),
+              IsOk());
+  for (const uint32_t batch : {0, 65537}) {
+    EXPECT_THAT(create([&](ClientOptions* options) {
+                  options->batch_sequences = batch;
+                }),
+                is_wrong(absl::StrCat("batch_sequences is ", batch)));
   }
-  EXPECT_THAT(create("tcp://x", 1, absl::Seconds(1)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("address \"tcp://x\"")));
-  EXPECT_THAT(create("localhost:0", 1, absl::Seconds(1)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("target localhost:0")));
+  for (const absl::Duration time :
+       {absl::ZeroDuration(), -absl::Seconds(1), absl::InfiniteDuration()}) {
+    const std::string text = absl::FormatDuration(time);
+    EXPECT_THAT(
+        create([&](ClientOptions* options) { options->answer_within = time; }),
+        is_wrong("answer_within is " + text));
+    if (time != absl::ZeroDuration()) {
+      EXPECT_THAT(create([&](ClientOptions* options) {
+                    options->unavailable_for = time;
+                  }),
+                  is_wrong("unavailable_for is " + text));
+    }
+    if (time != absl::InfiniteDuration()) {
+      EXPECT_THAT(
+          create([&](ClientOptions* options) { options->flush_after = time; }),
+          is_wrong("flush_after is " + text));
+    }
+  }
+  const auto create_for = [&](const std::string& target) {
+    return create([&](ClientOptions* options) { options->target = target; });
+  };
+  EXPECT_THAT(create_for("tcp://x"), is_wrong("address \"tcp://x\""));
+  EXPECT_THAT(create_for("localhost:1,"), is_wrong("address \"\""));
+  EXPECT_THAT(create_for("unix:x,localhost:0"), is_wrong("target localhost:0"));
+  std::string targets = "h:1";
+  for (size_t i = 1; i < kMaxTargets; ++i) targets += ",h:1";
+  EXPECT_THAT(create_for(targets), IsOk());
+  EXPECT_THAT(create_for(targets + ",h:1"), is_wrong("names 17 addresses"));
 }
 
 }  // namespace

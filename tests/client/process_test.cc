@@ -77,7 +77,7 @@ PackSpec SmallSpec() {
 std::unique_ptr<Client> MakeClient(const std::string& target) {
   ClientOptions options;
   options.target = target;
-  options.wait_limit = absl::Seconds(20);
+  options.answer_within = absl::Seconds(20);
   return *Client::Create(options);
 }
 

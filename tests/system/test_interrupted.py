@@ -1,5 +1,5 @@
-"""One side goes away in the middle of a stream: the other ends, with one line
-and nothing half done."""
+"""One side goes away in the middle of a stream and does not come back: the
+other ends, with one line and nothing half done."""
 
 import signal
 import subprocess
@@ -11,7 +11,7 @@ from conftest import (BIN, WAIT_S, assert_one_line, assert_refused, get,
                       packhouse, report_of, succeed)
 from proxy import Proxy
 
-LIMIT_S = 2  # --wait-limit of the clients here
+LIMIT_S = 2  # of the clients here
 
 
 @pytest.fixture
@@ -32,8 +32,8 @@ def middle(servers, folder, write_lengths):
             [
                 BIN / "packhouse", "stream", lengths, "--target",
                 f"unix:{folder}/proxy.sock", "--capacity", "2048", "--window",
-                "64", "--packs", folder / "packs.jsonl", "--wait-limit",
-                str(LIMIT_S)
+                "64", "--packs", folder / "packs.jsonl", "--answer-within",
+                str(LIMIT_S), "--unavailable-for", str(LIMIT_S)
             ],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         started.append((client, proxy))

@@ -166,7 +166,7 @@ def test_health_of_somebody_else():
     # Something answers there, but it is no packhoused.
     with socket.create_server(("127.0.0.1", 0)) as other:
         target = f"127.0.0.1:{other.getsockname()[1]}"
-        assert_refused(packhouse("health", "--target", target, "--wait-limit", 2),
+        assert_refused(packhouse("health", "--target", target, "--answer-within", 2),
                        target, code=1)
 
 
