@@ -1,5 +1,5 @@
-// The command `bench packing`: how fast this machine packs, as a table or as
-// JSON.
+// The commands `bench packing` and `bench service`: how fast this machine packs
+// and how long a packhoused takes to answer, as a table or as JSON.
 
 #include <cmath>
 #include <fstream>
@@ -20,7 +20,11 @@
 #include "client/cli/line_reader.h"
 #include "client/cli/packing_speed.h"
 #include "client/cli/report_text.h"
+#include "client/cli/round_trips.h"
+#include "client/cli/service_load.h"
 #include "nlohmann/json.hpp"
+#include "packhouse/plan.h"
+#include "packhouse/policy.h"
 
 namespace packhouse {
 namespace {
@@ -50,6 +54,15 @@ Machine ThisMachine() {
   return machine;
 }
 
+ordered_json MachineJson() {
+  const Machine machine = ThisMachine();
+  return {{"cpu", machine.cpu},
+          {"threads", machine.threads},
+          {"build_type", machine.build_type},
+          {"compiler", machine.compiler},
+          {"version", machine.version}};
+}
+
 // The list to pack, and what it is called.
 struct Source {
   std::string name = "log-normal, median 512, sigma 1, up to 8192";
@@ -75,16 +88,23 @@ absl::StatusOr<Source> ReadSource(const CommandOptions& options) {
   return source;
 }
 
+// 0 for nothing in no time.
+double Rate(double seconds, uint64_t count) {
+  return count == 0 ? 0 : static_cast<double>(count) / seconds;
+}
+
+std::string RateText(double seconds, uint64_t count) {
+  return Grouped(static_cast<uint64_t>(std::llround(Rate(seconds, count))));
+}
+
+// A file's name need not be UTF-8.
+std::string Line(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
 double NsPerSequence(double seconds, size_t sequences) {
   return seconds * 1e9 / static_cast<double>(sequences);
-}
-
-double Rate(double seconds, size_t sequences) {
-  return static_cast<double>(sequences) / seconds;
-}
-
-std::string RateText(double seconds, size_t sequences) {
-  return Grouped(static_cast<uint64_t>(std::llround(Rate(seconds, sequences))));
 }
 
 std::string SpeedTable(const Source& source, const SpeedQuery& query,
@@ -139,13 +159,8 @@ ordered_json RowJson(const SpeedRow& row, size_t sequences) {
 
 std::string SpeedJson(const Source& source, const SpeedQuery& query,
                       const std::vector<SpeedRow>& rows) {
-  const Machine machine = ThisMachine();
   ordered_json json;
-  json["machine"] = {{"cpu", machine.cpu},
-                     {"threads", machine.threads},
-                     {"build_type", machine.build_type},
-                     {"compiler", machine.compiler},
-                     {"version", machine.version}};
+  json["machine"] = MachineJson();
   json["lengths"] = source.name;
   json["sequences"] = source.lengths.size();
   json["capacity"] = query.limits.capacity_tokens;
@@ -158,9 +173,81 @@ std::string SpeedJson(const Source& source, const SpeedQuery& query,
   for (const SpeedRow& row : rows) {
     json["rows"].push_back(RowJson(row, source.lengths.size()));
   }
-  // A file's name need not be UTF-8.
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) +
-         "\n";
+  return Line(json);
+}
+
+double Microseconds(uint64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / 1e3;
+}
+
+std::string LoadTable(const LoadQuery& query, const LoadResult& result) {
+  const RoundTrips& trips = result.round_trips;
+  std::string text = absl::StrCat(
+      OneLine(query.client.target), ": ", Grouped(query.streams),
+      query.streams == 1 ? " stream" : " streams", ", batches of ",
+      Grouped(query.client.batch_sequences), " sequences, ",
+      Grouped(query.in_flight), " in flight\n", RuleLabel(query.spec),
+      ", packs of ", Grouped(static_cast<uint64_t>(query.spec.capacity_tokens)),
+      " tokens, window of ",
+      Grouped(static_cast<uint64_t>(query.spec.window_sequences)),
+      " sequences\n\n");
+  absl::StrAppendFormat(
+      &text, "  %-14s%15s%15s a second\n  %-14s%15s%15s a second\n", "batches",
+      Grouped(result.batches), RateText(result.seconds, result.batches),
+      "sequences", Grouped(result.sequences),
+      RateText(result.seconds, result.sequences));
+  if (result.refused_batches > 0) {
+    absl::StrAppendFormat(&text, "  %-14s%15s\n", "refused batches",
+                          Grouped(result.refused_batches));
+  }
+  absl::StrAppendFormat(
+      &text, "\n  %-14s%9s%9s%9s%9s\n  %-14s%9.1f%9.1f%9.1f%9.1f us\n", "",
+      "p50", "p90", "p99", "max", "round trip",
+      Microseconds(trips.QuantileNs(0.5)), Microseconds(trips.QuantileNs(0.9)),
+      Microseconds(trips.QuantileNs(0.99)), Microseconds(trips.max_ns()));
+  if (query.streams > 1) {
+    absl::StrAppendFormat(&text, "  %-32s%9.1f\n", "of the worst stream",
+                          Microseconds(result.worst_stream_p99_ns));
+  }
+  for (const auto& [code, streams] : result.failures) {
+    absl::StrAppendFormat(&text, "  failed with %s: %s of %s streams\n",
+                          absl::StatusCodeToString(code), Grouped(streams),
+                          Grouped(query.streams));
+  }
+  return text;
+}
+
+std::string LoadJson(const Source& source, const LoadQuery& query,
+                     const LoadResult& result) {
+  const RoundTrips& trips = result.round_trips;
+  ordered_json json;
+  json["machine"] = MachineJson();
+  json["lengths"] = source.name;
+  json["capacity"] = query.spec.capacity_tokens;
+  json["algorithm"] = query.spec.algorithm;
+  json["window"] = query.spec.window_sequences;
+  json["streams"] = query.streams;
+  json["batch"] = query.client.batch_sequences;
+  json["in_flight"] = query.in_flight;
+  json["rate"] = query.batches_per_second;
+  json["seconds"] = result.seconds;
+  json["batches"] = result.batches;
+  json["sequences"] = result.sequences;
+  json["packs"] = result.packs;
+  json["refused_batches"] = result.refused_batches;
+  json["batches_per_second"] = Rate(result.seconds, result.batches);
+  json["sequences_per_second"] = Rate(result.seconds, result.sequences);
+  json["round_trip_us"] = {
+      {"p50", Microseconds(trips.QuantileNs(0.5))},
+      {"p90", Microseconds(trips.QuantileNs(0.9))},
+      {"p99", Microseconds(trips.QuantileNs(0.99))},
+      {"max", Microseconds(trips.max_ns())},
+      {"worst_stream_p99", Microseconds(result.worst_stream_p99_ns)}};
+  json["failures"] = ordered_json::object();
+  for (const auto& [code, streams] : result.failures) {
+    json["failures"][absl::StatusCodeToString(code)] = streams;
+  }
+  return Line(json);
 }
 
 }  // namespace
@@ -176,6 +263,40 @@ absl::Status RunBenchPacking(const CommandOptions& options, std::ostream& out) {
   out << (options.json ? SpeedJson(*source, options.bench, *rows)
                        : SpeedTable(*source, options.bench, *rows));
   return absl::OkStatus();
+}
+
+absl::Status RunBenchService(const CommandOptions& options, std::ostream& out) {
+  LoadQuery query = options.load;
+  query.client = options.client;
+  query.spec = options.spec;
+  query.streams = options.streams;
+  if (absl::Status status = ValidateSpec(query.spec); !status.ok()) {
+    return absl::InvalidArgumentError(InOptionNames(status.message()));
+  }
+  if (!IsOnline(query.spec.algorithm)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--algorithm ", query.spec.algorithm,
+                     " packs whole lists only: a service has streams"));
+  }
+  const absl::StatusOr<Source> source = ReadSource(options);
+  if (!source.ok()) return source.status();
+  absl::Status status = CheckLengths(query.spec, source->lengths, 0);
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(InOptionNames(status.message()),
+                     "; --overlong and --empty say what to "
+                     "do with such sequences"));
+  }
+  const absl::StatusOr<LoadResult> result = RunLoad(query, source->lengths);
+  if (!result.ok()) return result.status();
+  out << (options.json ? LoadJson(*source, query, *result)
+                       : LoadTable(query, *result));
+  if (result->failures.empty()) return absl::OkStatus();
+  // The work had started, so that its end is no wrong usage whatever the code.
+  return absl::AbortedError(
+      absl::StrCat("a stream failed: ",
+                   absl::StatusCodeToString(result->first_failure.code()), ": ",
+                   result->first_failure.message()));
 }
 
 }  // namespace packhouse

@@ -164,6 +164,16 @@ void AddBench(Program* program) {
       "  packhouse bench packing --window 256 --json");
   program->commands[packing] = &RunBenchPacking;
   AddBenchPacking(packing, &program->options);
+  CLI::App* service =
+      app->add_subcommand("service", "A packhoused under load, from outside");
+  service->footer(
+      "Streams send batches and take the time until each is answered.\n"
+      "\n"
+      "Example:\n"
+      "  packhouse bench service --target unix:/run/packhouse.sock \\\n"
+      "      --streams 8 --batch 1024 --rate 2000");
+  program->commands[service] = &RunBenchService;
+  AddBenchService(service, &program->options);
 }
 
 void AddHealth(Program* program) {

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "client/cli/advise/advice.h"
 #include "client/cli/packing_speed.h"
+#include "client/cli/service_load.h"
 #include "packhouse/client.h"
 #include "packhouse/cost.h"
 #include "packhouse/spec.h"
@@ -38,6 +39,7 @@ struct CommandOptions {
   AdviceQuery advice;     // of advise, in place of spec
   std::string html_path;  // likewise; empty: none is written
   SpeedQuery bench;       // of bench packing, in place of spec
+  LoadQuery load;         // of bench service, with spec, streams and client
 };
 
 absl::Status RunPlan(const CommandOptions& options, std::ostream& out);
@@ -51,6 +53,10 @@ absl::Status RunAdvise(const CommandOptions& options, std::ostream& out);
 
 // Takes LENGTHS of its own where lengths_path is empty.
 absl::Status RunBenchPacking(const CommandOptions& options, std::ostream& out);
+
+// Likewise. An error where a stream failed; `out` has the report even so,
+// unless no stream could be opened.
+absl::Status RunBenchService(const CommandOptions& options, std::ostream& out);
 
 absl::Status RunHealth(const CommandOptions& options, std::ostream& out);
 

@@ -22,6 +22,7 @@ namespace {
 
 constexpr char kPackingGroup[] = "Packing";
 constexpr char kServerGroup[] = "Server";
+constexpr char kLoadGroup[] = "Load";
 
 // For options that mean something else when they are left out than when their
 // value is empty.
@@ -203,6 +204,16 @@ void AddTls(CLI::App* app, CommandOptions* options) {
       "name (default: the host of --target)");
 }
 
+// LENGTHS of benchmarks, which have a list of their own.
+void AddBenchLengths(CLI::App* app, CommandOptions* options) {
+  app->add_option("LENGTHS", options->lengths_path,
+                  "Sequence lengths in tokens, as plan takes a list\n"
+                  "(default: 262144 log-normal ones)")
+      ->type_name("")
+      ->check(&CheckNotEmpty);
+  AddField(app, options);
+}
+
 }  // namespace
 
 void AddLengths(CLI::App* app, CommandOptions* options, const char* text) {
@@ -352,12 +363,7 @@ void AddAdvise(CLI::App* app, CommandOptions* options) {
 void AddBenchPacking(CLI::App* app, CommandOptions* options) {
   SpeedQuery* query = &options->bench;
   PackSpec* spec = &query->limits;
-  app->add_option("LENGTHS", options->lengths_path,
-                  "Sequence lengths in tokens, as plan takes a list\n"
-                  "(default: 262144 log-normal ones)")
-      ->type_name("")
-      ->check(&CheckNotEmpty);
-  AddField(app, options);
+  AddBenchLengths(app, options);
   AddJson(app, options);
   AddInteger(app, "--capacity", &spec->capacity_tokens, int64_t{1},
              kMaxCapacityTokens,
@@ -377,6 +383,50 @@ void AddBenchPacking(CLI::App* app, CommandOptions* options) {
                           spec->window_sequences, ")"))
       ->group(kPackingGroup);
   AddLimits(app, spec);
+}
+
+void AddBenchService(CLI::App* app, CommandOptions* options) {
+  constexpr uint64_t kMaxInFlight = 1 << 16;
+  constexpr double kMaxBatchesPerSecond = 1e6;
+  constexpr double kMaxLoadSeconds = 1e6;
+  LoadQuery* load = &options->load;
+  AddBenchLengths(app, options);
+  AddJson(app, options);
+  AddServer(app, options);
+  AddBatch(app, options);
+  AddInteger(app, "--streams", &options->streams, uint64_t{1}, kMaxStreams,
+             absl::StrCat("Concurrent streams, each on a connection of its\n"
+                          "own, 1 to ",
+                          kMaxStreams, " (default 1)"))
+      ->group(kLoadGroup);
+  AddInteger(
+      app, "--in-flight", &load->in_flight, uint64_t{1}, kMaxInFlight,
+      absl::StrCat("Batches that a stream has on the way at most, within\n"
+                   "the server's credit (default ",
+                   load->in_flight, ")"))
+      ->group(kLoadGroup);
+  AddReal(app, "--rate", 0, kMaxBatchesPerSecond,
+          "Batches a second of all streams together (default 0,\n"
+          "as many as --in-flight allows)",
+          [load](double rate) { load->batches_per_second = rate; })
+      ->type_name("X")
+      ->group(kLoadGroup);
+  AddReal(
+      app, "--seconds", 0, kMaxLoadSeconds,
+      absl::StrFormat("How long batches are sent, from when all streams are\n"
+                      "open (default %g)",
+                      load->seconds),
+      [load](double seconds) { load->seconds = seconds; })
+      ->type_name("SECONDS")
+      ->group(kLoadGroup);
+  AddSpec(app, options);
+  // A default that the other commands do not see: to them the option is
+  // required.
+  options->spec.capacity_tokens = kBenchCapacityTokens;
+  app->get_option("--capacity")
+      ->required(false)
+      ->description(absl::StrCat("Tokens that a pack holds (default ",
+                                 kBenchCapacityTokens, ")"));
 }
 
 void AddBatch(CLI::App* app, CommandOptions* options) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kSyntheticSequences = size_t{1} << 18;
 constexpr double kSyntheticMedian = 512;
-constexpr double kSyntheticLongest = 8192;
+constexpr double kSyntheticLongest = kBenchCapacityTokens;
 
 // A server's usual batch: the packs stay as small as they are there.
 constexpr size_t kPieceSequences = 4096;
@@ -47,7 +47,7 @@ struct Repetition {
 absl::StatusOr<Repetition> PackOnce(absl::Span<const uint32_t> lengths,
                                     const PackSpec& spec, Packs* packs) {
   Repetition repetition;
-  const Stopwatch watch;
+  const CpuStopwatch watch;
   absl::StatusOr<Packer> packer = Packer::Create(spec);
   if (!packer.ok()) return packer.status();
   for (size_t at = 0; at < lengths.size(); at += kPieceSequences) {

@@ -170,7 +170,8 @@ TEST_F(AdviseTest, BenchPacking) {
 }
 
 TEST_F(AdviseTest, BenchRefusesWhatItCannotMeasure) {
-  EXPECT_THAT(Packhouse({"bench"}), Refused(2, HasSubstr("subject: packing")));
+  EXPECT_THAT(Packhouse({"bench"}),
+              Refused(2, HasSubstr("subject: packing, service")));
   EXPECT_THAT(Packhouse({"bench", "nobody"}), Refused(2, HasSubstr("nobody")));
   EXPECT_THAT(Packhouse({"bench", "packing", folder_.File("nobody")}),
               Refused(2, HasSubstr("No such file")));
@@ -182,11 +183,36 @@ TEST_F(AdviseTest, BenchRefusesWhatItCannotMeasure) {
               Refused(2, HasSubstr("no order of arrival")));
 }
 
+TEST_F(AdviseTest, BenchServiceRefusesBeforeItConnects) {
+  const auto refusal = [this](std::vector<std::string> more) {
+    more.insert(more.begin(), {"bench", "service", lengths_});
+    return Packhouse(more);
+  };
+  EXPECT_THAT(refusal({}), Refused(2, HasSubstr("--target")));
+  for (const auto& [option, value] :
+       std::vector<std::pair<const char*, const char*>>{{"--streams", "0"},
+                                                        {"--streams", "1001"},
+                                                        {"--in-flight", "0"},
+                                                        {"--batch", "0"},
+                                                        {"--rate", "-1"},
+                                                        {"--rate", "nan"},
+                                                        {"--seconds", "-1"}}) {
+    EXPECT_THAT(refusal({"--target", "unix:x", option, value}),
+                Refused(2, AllOf(HasSubstr(option), HasSubstr(value))));
+  }
+  EXPECT_THAT(refusal({"--target", "nobody"}), Refused(2, HasSubstr("nobody")));
+  EXPECT_THAT(refusal({"--target", "unix:x", "--algorithm", "best"}),
+              Refused(2, HasSubstr("whole lists only")));
+  EXPECT_THAT(refusal({"--target", "unix:x", "--capacity", "7"}),
+              Refused(2, AllOf(HasSubstr("8"), HasSubstr("--overlong"))));
+}
+
 TEST_F(AdviseTest, HelpFitsTheScreen) {
   for (const std::vector<std::string>& args :
        {std::vector<std::string>{"advise", "--help"},
         {"bench", "--help"},
-        {"bench", "packing", "--help"}}) {
+        {"bench", "packing", "--help"},
+        {"bench", "service", "--help"}}) {
     const Result help = Packhouse(args);
     EXPECT_EQ(help.code, 0);
     std::istringstream lines(help.out);
