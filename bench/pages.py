@@ -12,13 +12,13 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BIN = ROOT / "build/release/bin"
+BIN = pathlib.Path(os.environ.get("PACKHOUSE_BIN", ROOT / "build/release/bin")).resolve()
 PAGE = ROOT / "docs/benchmarks.md"
 HEAD = """# Benchmarks
 
 Made by the scripts in `bench`; do not edit.
 """
-SECTIONS = ["density", "run"]  # in the order of the page
+SECTIONS = ["density", "run", "service"]  # in the order of the page
 
 
 def say(text):

@@ -288,7 +288,7 @@ absl::Status RunBenchService(const CommandOptions& options, std::ostream& out) {
                      "do with such sequences"));
   }
   const absl::StatusOr<LoadResult> result = RunLoad(query, source->lengths);
-  if (!result.ok()) return result.status();
+  if (!result.ok()) return OpenError(result.status());
   out << (options.json ? LoadJson(*source, query, *result)
                        : LoadTable(query, *result));
   if (result->failures.empty()) return absl::OkStatus();

@@ -162,15 +162,6 @@ absl::Status StreamError(const absl::Status& status, size_t stream,
                       absl::StrCat("stream ", stream, ": ", status.message()));
 }
 
-// A server that refuses to open a stream, for whatever of its limits, refuses
-// the arguments: nothing has started yet.
-absl::Status OpenError(const absl::Status& status) {
-  if (!absl::IsInvalidArgument(status) && !absl::IsResourceExhausted(status)) {
-    return status;
-  }
-  return absl::InvalidArgumentError(InOptionNames(status.message()));
-}
-
 absl::Status TakeInto(PackStream& stream, Packs* packs) {
   absl::StatusOr<Packs> taken = stream.Take();
   if (!taken.ok()) return taken.status();

@@ -34,6 +34,13 @@ std::string InOptionNames(absl::string_view text) {
              {"seed is ", "--seed is "}});
 }
 
+absl::Status OpenError(const absl::Status& status) {
+  if (!absl::IsInvalidArgument(status) && !absl::IsResourceExhausted(status)) {
+    return status;
+  }
+  return absl::InvalidArgumentError(InOptionNames(status.message()));
+}
+
 std::string OneLine(absl::string_view text) {
   std::string line(text.substr(0, kLineBytes));
   for (char& c : line) {

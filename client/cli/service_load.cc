@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
-#include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -30,17 +29,45 @@ uint64_t NsBetween(Clock::time_point from, Clock::time_point to) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count());
 }
 
+// How many streams are not over.
+class Running {
+ public:
+  explicit Running(uint64_t streams) : streams_(streams) {}
+
+  void Leave() ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    --streams_;
+  }
+
+  // Waits until the time has come, or no stream is left: then false.
+  bool AwaitTime(Clock::time_point time) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    const auto none = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return streams_ == 0;
+    };
+    return !mutex_.AwaitWithTimeout(absl::Condition(&none),
+                                    absl::FromChrono(time - Clock::now()));
+  }
+
+ private:
+  absl::Mutex mutex_;
+  uint64_t streams_ ABSL_GUARDED_BY(mutex_);
+};
+
 // One stream of the load. Whoever finds no write in flight claims it and
 // encodes the next request, so that one message object serves all of them.
 class LoadStream final
     : private grpc::ClientBidiReactor<v1::PackRequest, v1::PackResponse> {
  public:
-  // `lengths` must outlive the stream and holds a batch at least; the first
-  // batch is taken from `begin` on, as far as there is a whole one.
+  // Leaves `running` at the end. `lengths` has a batch at least; the first is
+  // taken from `begin` on, as far as there is a whole one. Both must outlive
+  // the stream.
   LoadStream(const RemoteServer& server, const LoadQuery& query,
-             const std::vector<uint32_t>& lengths, size_t begin)
+             std::shared_ptr<const std::vector<uint32_t>> lengths, size_t begin,
+             std::shared_ptr<Running> running)
       : server_(server),
-        lengths_(lengths),
+        running_(std::move(running)),
+        lengths_(std::move(lengths)),
         batch_sequences_(query.client.batch_sequences),
         begin_(begin),
         sent_at_(query.in_flight) {
@@ -159,6 +186,7 @@ class LoadStream final
   }
 
   void OnDone(const grpc::Status& status) override ABSL_LOCKS_EXCLUDED(mutex_) {
+    running_->Leave();
     absl::MutexLock lock(&mutex_);
     done_ = true;
     if (!status_.ok() || (status.ok() && ended_)) return;
@@ -201,10 +229,10 @@ class LoadStream final
         (batches_ + 1) * batch_sequences_ > max_sequences_) {
       return;
     }
-    if (begin_ + batch_sequences_ > lengths_.size()) begin_ = 0;
+    if (begin_ + batch_sequences_ > lengths_->size()) begin_ = 0;
     v1::Batch* batch = request_.mutable_batch();
     batch->set_number(++sent_);
-    const auto first = lengths_.begin() + static_cast<ptrdiff_t>(begin_);
+    const auto first = lengths_->begin() + static_cast<ptrdiff_t>(begin_);
     batch->mutable_lengths()->Assign(first, first + batch_sequences_);
     begin_ += batch_sequences_;
     sent_at_[batches_ % sent_at_.size()] = Clock::now();
@@ -229,7 +257,8 @@ class LoadStream final
   }
 
   const RemoteServer server_;
-  const std::vector<uint32_t>& lengths_;
+  const std::shared_ptr<Running> running_;
+  const std::shared_ptr<const std::vector<uint32_t>> lengths_;
   const uint32_t batch_sequences_;
   grpc::ClientContext context_;
 
@@ -263,28 +292,26 @@ class LoadStream final
 
 using Streams = std::vector<std::unique_ptr<LoadStream>>;
 
-// Lets batches go for as long as the query says.
-void Drive(const LoadQuery& query, Clock::time_point start, Streams* streams) {
+// Lets batches go for as long as the query says, or until no stream is left.
+void Drive(const LoadQuery& query, Clock::time_point start, Running* running,
+           Streams* streams) {
   const auto after = [start](double seconds) {
     return start + std::chrono::duration_cast<Clock::duration>(
                        std::chrono::duration<double>(seconds));
   };
-  if (query.batches_per_second == 0) {
-    constexpr uint64_t kEndless = uint64_t{1} << 62;
-    for (auto& stream : *streams) {
-      stream->Allow(query.seconds == 0 ? 0 : kEndless);
+  if (query.batches_per_second > 0) {
+    const auto batches = static_cast<uint64_t>(
+        std::floor(query.seconds * query.batches_per_second));
+    for (uint64_t i = 0; i < batches; ++i) {
+      const double due = static_cast<double>(i) / query.batches_per_second;
+      if (!running->AwaitTime(after(due))) return;
+      (*streams)[i % streams->size()]->Allow(1);
     }
-    std::this_thread::sleep_until(after(query.seconds));
-    return;
+  } else if (query.seconds > 0) {
+    constexpr uint64_t kEndless = uint64_t{1} << 62;
+    for (auto& stream : *streams) stream->Allow(kEndless);
   }
-  const auto batches = static_cast<uint64_t>(
-      std::floor(query.seconds * query.batches_per_second));
-  for (uint64_t i = 0; i < batches; ++i) {
-    std::this_thread::sleep_until(
-        after(static_cast<double>(i) / query.batches_per_second));
-    (*streams)[i % streams->size()]->Allow(1);
-  }
-  std::this_thread::sleep_until(after(query.seconds));
+  running->AwaitTime(after(query.seconds));
 }
 
 }  // namespace
@@ -294,18 +321,19 @@ absl::StatusOr<LoadResult> RunLoad(const LoadQuery& query,
   const absl::StatusOr<Address> target = ParseAddress(query.client.target);
   if (!target.ok()) return target.status();
   const uint32_t batch = query.client.batch_sequences;
-  std::vector<uint32_t> repeated = lengths;
-  while (repeated.size() < batch) {
-    repeated.insert(repeated.end(), lengths.begin(), lengths.end());
+  const auto repeated = std::make_shared<std::vector<uint32_t>>(lengths);
+  while (repeated->size() < batch) {
+    repeated->insert(repeated->end(), lengths.begin(), lengths.end());
   }
   const absl::Duration limit = query.client.wait_limit;
+  const auto running = std::make_shared<Running>(query.streams);
   Streams streams;
   for (uint64_t i = 0; i < query.streams; ++i) {
     // Places of their own, far apart.
     constexpr uint64_t kStride = 7919;
     streams.push_back(std::make_unique<LoadStream>(
         RemoteServer(*target, limit), query, repeated,
-        i * kStride * batch % repeated.size()));
+        i * kStride * batch % repeated->size(), running));
   }
   const absl::Time open_deadline = absl::Now() + limit;
   bool any_opened = false;
@@ -314,7 +342,7 @@ absl::StatusOr<LoadResult> RunLoad(const LoadQuery& query,
     any_opened = any_opened || stream->opened();
   }
   const Clock::time_point start = Clock::now();
-  if (any_opened) Drive(query, start, &streams);
+  if (any_opened) Drive(query, start, running.get(), &streams);
   for (auto& stream : streams) stream->End();
 
   const absl::Time end_deadline = absl::Now() + limit;
