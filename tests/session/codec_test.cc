@@ -10,8 +10,13 @@
 namespace packhouse {
 
 // Equality of the messages, for these tests.
+bool operator==(const Resume& a, const Resume& b) {
+  return a.state == b.state && a.received_packs == b.received_packs;
+}
 bool operator==(const Open& a, const Open& b) {
-  return a.protocol_version == b.protocol_version && a.spec == b.spec;
+  return a.protocol_version == b.protocol_version && a.spec == b.spec &&
+         a.stream_id == b.stream_id && a.incarnation == b.incarnation &&
+         a.resume == b.resume;
 }
 bool operator==(const Batch& a, const Batch& b) {
   return a.number == b.number && a.lengths == b.lengths;
@@ -25,7 +30,9 @@ bool operator==(const Credit& a, const Credit& b) {
 bool operator==(const Opened& a, const Opened& b) {
   return a.protocol_version == b.protocol_version &&
          a.server_incarnation == b.server_incarnation &&
-         a.max_batch_sequences == b.max_batch_sequences;
+         a.max_batch_sequences == b.max_batch_sequences &&
+         a.snapshot_sequences == b.snapshot_sequences &&
+         a.snapshot_inputs == b.snapshot_inputs;
 }
 bool operator==(const PackList& a, const PackList& b) {
   return a.first_number == b.first_number && a.packs == b.packs;
@@ -34,7 +41,14 @@ bool operator==(const Refused& a, const Refused& b) {
   return a.number == b.number && a.status == b.status;
 }
 bool operator==(const Ended& a, const Ended& b) {
-  return a.sequences == b.sequences && a.packs == b.packs;
+  return a.sequences == b.sequences && a.packs == b.packs && a.units == b.units;
+}
+bool operator==(const Snapshot& a, const Snapshot& b) {
+  return a.received_number == b.received_number && a.sequences == b.sequences &&
+         a.packs == b.packs && a.state == b.state;
+}
+bool operator==(const Drain& a, const Drain& b) {
+  return a.grace_seconds == b.grace_seconds;
 }
 bool operator==(const Response& a, const Response& b) {
   return a.event == b.event && a.credit == b.credit;
@@ -85,9 +99,9 @@ Packs WithOffsets(Packs packs, std::vector<uint32_t> source_offsets) {
 std::vector<Request> Requests() {
   return {
       std::monostate(),
-      Open{kProtocolVersion, FullSpec()},
-      Open{0, WrongSpec()},
-      Open{kMax32, PackSpec()},
+      Open{kProtocolVersion, FullSpec(), "a stream", kMax64, absl::nullopt},
+      Open{0, WrongSpec(), "", 0, Resume{}},
+      Open{kMax32, PackSpec(), "", 1, Resume{std::string("\0\xff", 2), kMax64}},
       Batch{1, {1, 2, 3, 0, kMax32}},
       Batch{kMax64, {}},
       Flush{2},
@@ -109,12 +123,16 @@ std::vector<Response> Responses() {
       {PackList{1, Packs()}, absl::nullopt},
       {Ended{5, 2, 9}, credit},
       {Ended{0, 0, 0}, Credit{}},
+      {Snapshot{kMax64, 1, 2, std::string("\0\xff", 2)}, credit},
+      {Snapshot{}, absl::nullopt},
+      {Drain{0.5}, credit},
       {std::monostate(), credit},
   };
   for (int code = 1; code <= 16; ++code) {
-    responses.push_back(
-        {Refused{4, absl::Status(static_cast<absl::StatusCode>(code), "no")},
-         credit});
+    Response& refused = responses.emplace_back();
+    refused.event =
+        Refused{4, absl::Status(static_cast<absl::StatusCode>(code), "no")};
+    refused.credit = credit;
   }
   return responses;
 }
@@ -192,7 +210,8 @@ TEST(CodecTest, UnsetFieldsOfASpecAreTheDefaults) {
 
   v1::PackRequest open;
   open.mutable_open();
-  EXPECT_TRUE(Decode(open) == Request(Open{0, PackSpec()}));
+  EXPECT_TRUE(Decode(open) ==
+              Request(Open{0, PackSpec(), "", 0, absl::nullopt}));
 }
 
 TEST(CodecTest, OrdinalsTravelAsSmallNumbers) {
