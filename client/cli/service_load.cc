@@ -68,6 +68,7 @@ class LoadStream final
       : server_(server),
         running_(std::move(running)),
         lengths_(std::move(lengths)),
+        answer_within_(query.client.answer_within),
         batch_sequences_(query.client.batch_sequences),
         begin_(begin),
         sent_at_(query.in_flight) {
@@ -106,7 +107,7 @@ class LoadStream final
       return opened_ || done_;
     };
     if (!mutex_.AwaitWithDeadline(absl::Condition(&opened), deadline)) {
-      Fail(server_.Late("answer to the opening of the stream"));
+      Fail(Late("answer to the opening of the stream"));
     }
   }
 
@@ -117,9 +118,8 @@ class LoadStream final
     if (mutex_.AwaitWithDeadline(absl::Condition(&done_), deadline)) {
       return true;
     }
-    Fail(server_.Late("answer to the end of the stream"));
-    return mutex_.AwaitWithTimeout(absl::Condition(&done_),
-                                   server_.wait_limit());
+    Fail(Late("answer to the end of the stream"));
+    return mutex_.AwaitWithTimeout(absl::Condition(&done_), answer_within_);
   }
 
   // Adds what this stream did. Requires that it is done. `start` is when
@@ -152,6 +152,12 @@ class LoadStream final
   }
 
  private:
+  absl::Status Late(absl::string_view what) const {
+    return server_.Error(absl::StatusCode::kDeadlineExceeded,
+                         absl::StrCat("no ", what, " within ",
+                                      absl::FormatDuration(answer_within_)));
+  }
+
   void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mutex_) {
     const Clock::time_point now = Clock::now();
     absl::MutexLock lock(&mutex_);
@@ -259,6 +265,7 @@ class LoadStream final
   const RemoteServer server_;
   const std::shared_ptr<Running> running_;
   const std::shared_ptr<const std::vector<uint32_t>> lengths_;
+  const absl::Duration answer_within_;
   const uint32_t batch_sequences_;
   grpc::ClientContext context_;
 
@@ -325,14 +332,14 @@ absl::StatusOr<LoadResult> RunLoad(const LoadQuery& query,
   while (repeated->size() < batch) {
     repeated->insert(repeated->end(), lengths.begin(), lengths.end());
   }
-  const absl::Duration limit = query.client.wait_limit;
+  const absl::Duration limit = query.client.answer_within;
   const auto running = std::make_shared<Running>(query.streams);
   Streams streams;
   for (uint64_t i = 0; i < query.streams; ++i) {
     // Places of their own, far apart.
     constexpr uint64_t kStride = 7919;
     streams.push_back(std::make_unique<LoadStream>(
-        RemoteServer(*target, limit), query, repeated,
+        RemoteServer(*target, query.client.tls), query, repeated,
         i * kStride * batch % repeated->size(), running));
   }
   const absl::Time open_deadline = absl::Now() + limit;

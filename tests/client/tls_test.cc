@@ -92,10 +92,11 @@ class TlsTest : public testing::Test {
   }
   static std::unique_ptr<Client> Connect(const std::string& target,
                                          const absl::optional<TlsOptions>& tls,
-                                         absl::Duration wait_limit = kLimit) {
+                                         absl::Duration limit = kLimit) {
     ClientOptions options;
     options.target = target;
-    options.wait_limit = wait_limit;
+    options.answer_within = limit;
+    options.unavailable_for = limit;
     options.tls = tls;
     return *Client::Create(options);
   }

@@ -124,7 +124,9 @@ TEST(StreamMeter, ExactAfterEveryRequest) {
       ExpectScrape(metrics, expected);
     };
 
-    receive(Open{kProtocolVersion, spec});
+    Open open;
+    open.spec = spec;
+    receive(open);
     for (int i = 0; i < 20; ++i) {
       Batch batch;
       batch.number = ++number;
