@@ -65,10 +65,10 @@ struct Resume {
 
 struct Open {
   uint32_t protocol_version = kProtocolVersion;
-  PackSpec spec;
-  std::string stream_id;
+  PackSpec spec = {};
+  std::string stream_id = {};
   uint64_t incarnation = 0;
-  absl::optional<Resume> resume;
+  absl::optional<Resume> resume = absl::nullopt;
 };
 
 struct Batch {

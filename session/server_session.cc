@@ -350,7 +350,8 @@ absl::Status ServerSession::RestoreState(const PackSpec& spec,
   if (!packer.ok()) return BadState(packer.status().message());
   packer_ = *std::move(packer);
   waiting_.Restore(
-      limits_.trusts_client ? kMaxCount : MaxWaitingSequences(spec), &reader);
+      limits_.trusts_client ? kMaxStreamCount : MaxWaitingSequences(spec),
+      &reader);
   counts_.resumed_units = packer_->pending_units();
   if (!reader.AtEnd() || !StateAgrees()) return BadState("contradicts itself");
   if (packs_ > client_packs_) {
