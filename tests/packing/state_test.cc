@@ -354,6 +354,22 @@ TEST_F(ImpossibleState, OfSplitSequences) {
   EXPECT_TRUE(refuses_place(1, 1, 65536));
 }
 
+TEST_F(ImpossibleState, OfAPieceBehindNothing) {
+  spec_.overlong = Overlong::kSplit;
+  spec_.empty = Empty::kDrop;
+  state_ = StateAfter(spec_, {1, 25, 2});
+  const uint64_t far = uint64_t{1} << 59;  // a stretch of empty sequences
+  const auto refuses_piece = [&](uint64_t piece) {
+    return Refuses([&](PackerState* s) {
+      s->pending[4].ordinal = far;
+      s->pending[4].cut = piece;
+      s->sequences = far + 1;
+    });
+  };
+  EXPECT_FALSE(refuses_piece(0));
+  EXPECT_TRUE(refuses_piece(1));
+}
+
 TEST_F(ImpossibleState, OfPiecesThatAreTooMany) {
   // 2^32 - 1 tokens are three pieces at most.
   spec_ = MakeSpec(kMaxCapacityTokens, 4);
