@@ -25,6 +25,7 @@
 #include "packhouse/plan.h"
 #include "packhouse/v1/packhouse.grpc.pb.h"
 #include "session/messages.h"
+#include "tests/client/scripted_server.h"
 #include "tests/client/test_server.h"
 #include "tests/packs.h"
 #include "tests/status_matchers.h"
@@ -196,37 +197,6 @@ TEST_F(RemoteClientTest, SmallerBatchesThanAsked) {
   EXPECT_TRUE(*stream->Take() == *Plan(lengths, SmallSpec()));
 }
 
-// A PackerService whose answers a test writes itself.
-class ScriptedServer final : public v1::PackerService::Service {
- public:
-  using Call = grpc::ServerReaderWriter<v1::PackResponse, v1::PackRequest>;
-  using Script = std::function<grpc::Status(Call*)>;
-
-  ScriptedServer(const std::string& address, Script script)
-      : script_(std::move(script)) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort(address, grpc::InsecureServerCredentials());
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-  }
-
-  ~ScriptedServer() override {
-    server_->Shutdown(absl::ToChronoTime(absl::Now()));
-  }
-
-  grpc::Status Pack(grpc::ServerContext*, Call* call) override {
-    v1::PackRequest open;
-    if (!call->Read(&open) || !open.has_open()) {
-      return {grpc::StatusCode::FAILED_PRECONDITION, "no `open`"};
-    }
-    return script_(call);
-  }
-
- private:
-  const Script script_;
-  std::unique_ptr<grpc::Server> server_;
-};
-
 void WriteOpened(ScriptedServer::Call* call, uint64_t credit) {
   v1::PackResponse response;
   response.mutable_opened()->set_protocol_version(kProtocolVersion);
@@ -244,7 +214,8 @@ void OpenAndReadInput(ScriptedServer::Call* call) {
   call->Read(&request);
 }
 
-grpc::Status ReadToTheEnd(ScriptedServer::Call* call) {
+grpc::Status ReadToTheEnd(ScriptedServer::Call* call,
+                          const v1::PackRequest& = {}) {
   v1::PackRequest request;
   while (call->Read(&request)) {
   }
@@ -259,10 +230,11 @@ TEST_F(RemoteClientTest, AServerThatNeverOpens) {
 }
 
 TEST_F(RemoteClientTest, AServerThatNeverGivesCredit) {
-  const ScriptedServer server(target(), [](ScriptedServer::Call* call) {
-    WriteOpened(call, /*credit=*/0);
-    return ReadToTheEnd(call);
-  });
+  const ScriptedServer server(
+      target(), [](ScriptedServer::Call* call, const v1::PackRequest&) {
+        WriteOpened(call, /*credit=*/0);
+        return ReadToTheEnd(call);
+      });
   const std::unique_ptr<PackStream> stream =
       *MakeClient(kShort)->OpenStream(SmallSpec());
   const absl::Status error = stream->Add(std::vector<uint32_t>(100000, 1));
@@ -273,11 +245,12 @@ TEST_F(RemoteClientTest, AServerThatNeverGivesCredit) {
 
 TEST_F(RemoteClientTest, AServerThatNeverAnswersInputs) {
   absl::Notification over;
-  const ScriptedServer server(target(), [&over](ScriptedServer::Call* call) {
-    WriteOpened(call, /*credit=*/100);
-    over.WaitForNotification();
-    return grpc::Status::OK;
-  });
+  const ScriptedServer server(
+      target(), [&over](ScriptedServer::Call* call, const v1::PackRequest&) {
+        WriteOpened(call, /*credit=*/100);
+        over.WaitForNotification();
+        return grpc::Status::OK;
+      });
   const absl::Cleanup notify = [&over] { over.Notify(); };
   const std::unique_ptr<Client> client = MakeClient(kShort);
   std::unique_ptr<PackStream> stream = *client->OpenStream(SmallSpec());
@@ -291,20 +264,21 @@ TEST_F(RemoteClientTest, AServerThatNeverAnswersInputs) {
 
 TEST_F(RemoteClientTest, ASlowServerIsNotALateOne) {
   // Each answer takes less than the limit, all of them take longer.
-  const ScriptedServer server(target(), [](ScriptedServer::Call* call) {
-    WriteOpened(call, /*credit=*/100);
-    v1::PackRequest request;
-    v1::PackResponse response;
-    for (uint64_t number = 1; call->Read(&request) && !request.has_end();
-         ++number) {
-      absl::SleepFor(kShort / 10);
-      response.mutable_credit()->set_received_number(number);
-      response.mutable_credit()->set_max_number(100);
-      response.mutable_credit()->set_max_sequences(100);
-      call->Write(response);
-    }
-    return grpc::Status::OK;
-  });
+  const ScriptedServer server(
+      target(), [](ScriptedServer::Call* call, const v1::PackRequest&) {
+        WriteOpened(call, /*credit=*/100);
+        v1::PackRequest request;
+        v1::PackResponse response;
+        for (uint64_t number = 1; call->Read(&request) && !request.has_end();
+             ++number) {
+          absl::SleepFor(kShort / 10);
+          response.mutable_credit()->set_received_number(number);
+          response.mutable_credit()->set_max_number(100);
+          response.mutable_credit()->set_max_sequences(100);
+          call->Write(response);
+        }
+        return grpc::Status::OK;
+      });
   const std::unique_ptr<PackStream> stream =
       *MakeClient(kShort)->OpenStream(SmallSpec());
   for (int i = 0; i < 20; ++i) ASSERT_THAT(stream->Add({1, 1}), IsOk());
@@ -312,10 +286,11 @@ TEST_F(RemoteClientTest, ASlowServerIsNotALateOne) {
 }
 
 TEST_F(RemoteClientTest, AServerThatClosesEarly) {
-  const ScriptedServer server(target(), [](ScriptedServer::Call* call) {
-    OpenAndReadInput(call);
-    return grpc::Status::OK;
-  });
+  const ScriptedServer server(
+      target(), [](ScriptedServer::Call* call, const v1::PackRequest&) {
+        OpenAndReadInput(call);
+        return grpc::Status::OK;
+      });
   const std::unique_ptr<PackStream> stream =
       *MakeClient(kLong)->OpenStream(SmallSpec());
   ASSERT_THAT(stream->Add({1}), IsOk());
@@ -324,10 +299,11 @@ TEST_F(RemoteClientTest, AServerThatClosesEarly) {
 }
 
 TEST_F(RemoteClientTest, AServerThatEndsTheCallWithAnError) {
-  const ScriptedServer server(target(), [](ScriptedServer::Call* call) {
-    OpenAndReadInput(call);
-    return grpc::Status(grpc::StatusCode::OUT_OF_RANGE, "number 7");
-  });
+  const ScriptedServer server(
+      target(), [](ScriptedServer::Call* call, const v1::PackRequest&) {
+        OpenAndReadInput(call);
+        return grpc::Status(grpc::StatusCode::OUT_OF_RANGE, "number 7");
+      });
   const std::unique_ptr<PackStream> stream =
       *MakeClient(kLong)->OpenStream(SmallSpec());
   ASSERT_THAT(stream->Add({1}), IsOk());
@@ -336,15 +312,16 @@ TEST_F(RemoteClientTest, AServerThatEndsTheCallWithAnError) {
 }
 
 TEST_F(RemoteClientTest, AServerThatBreaksTheProtocol) {
-  const ScriptedServer server(target(), [](ScriptedServer::Call* call) {
-    OpenAndReadInput(call);
-    v1::PackResponse response;
-    response.mutable_packs()->set_first_number(1);
-    response.mutable_packs()->add_sizes(1);
-    response.mutable_packs()->add_ordinals(99);  // nobody sent it
-    call->Write(response);
-    return ReadToTheEnd(call);
-  });
+  const ScriptedServer server(
+      target(), [](ScriptedServer::Call* call, const v1::PackRequest&) {
+        OpenAndReadInput(call);
+        v1::PackResponse response;
+        response.mutable_packs()->set_first_number(1);
+        response.mutable_packs()->add_sizes(1);
+        response.mutable_packs()->add_ordinals(99);  // nobody sent it
+        call->Write(response);
+        return ReadToTheEnd(call);
+      });
   const std::unique_ptr<PackStream> stream =
       *MakeClient(kLong)->OpenStream(SmallSpec());
   ASSERT_THAT(stream->Add({1}), IsOk());

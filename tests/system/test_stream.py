@@ -88,9 +88,9 @@ def test_more_streams_than_sequences(write_lengths, folder, target):
 
 def test_window_larger_than_the_credit(folder, target, write_lengths):
     # The whole list waits in one window, far more than may be on the way.
-    lengths = [1 + i * 7919 % 2048 for i in range(600_000)]
+    lengths = [1 + i * 7919 % 2048 for i in range(500_000)]
     path, packs = write_lengths(lengths), folder / "packs.jsonl"
-    spec = spec_arguments(capacity=2048, window=1_000_000)
+    spec = spec_arguments(capacity=2048, window=500_000)
     report = report_of("stream", path, "--target", target, *spec,
                        "--packs", packs)
     assert report["sequences"] == len(lengths)
