@@ -77,12 +77,9 @@ class InProcessStream final : public PackStream {
 
   absl::StatusOr<std::string> Save() override {
     absl::MutexLock lock(&mutex_);
-    std::vector<Response> responses;
-    server_.AppendSnapshot(&responses);
-    for (const Response& response : responses) {
-      absl::Status status = client_.Receive(response);
-      if (!status.ok()) return status;
-    }
+    responses_.clear();
+    server_.AppendSnapshot(&responses_);
+    Deliver();
     return client_.Save();
   }
 
@@ -95,17 +92,20 @@ class InProcessStream final : public PackStream {
   // Has every input answered.
   absl::Status Exchange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     client_.Push();
-    std::vector<Response> responses;
     while (status_.ok()) {
       const absl::optional<Request> request = client_.NextRequest();
       if (!request.has_value()) break;
-      responses.clear();
-      status_ = server_.Receive(*request, &responses);
-      for (const Response& response : responses) {
-        if (status_.ok()) status_ = client_.Receive(response);
-      }
+      responses_.clear();
+      status_ = server_.Receive(*request, &responses_);
+      Deliver();
     }
     return status_;
+  }
+
+  void Deliver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (const Response& response : responses_) {
+      if (status_.ok()) status_ = client_.Receive(response);
+    }
   }
 
   // Nothing can be seen of a stream between two calls, so that it is early
@@ -124,6 +124,7 @@ class InProcessStream final : public PackStream {
   absl::Mutex mutex_;
   ClientSession client_ ABSL_GUARDED_BY(mutex_);
   ServerSession server_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Response> responses_ ABSL_GUARDED_BY(mutex_);  // for its memory
   absl::Time given_at_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);  // final once it is not OK
 };

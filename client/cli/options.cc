@@ -320,13 +320,14 @@ void AddServer(CLI::App* app, CommandOptions* options) {
       ->group(kServerGroup);
   AddSeconds(app, "--answer-within", kMinSeconds,
              &options->client.answer_within,
-             "Give a server up that owes an answer for longer");
+             "Give up a server that owes an answer for so long,\n"
+             "and try the next");
 }
 
 void AddSurvival(CLI::App* app, CommandOptions* options) {
   AddSeconds(app, "--unavailable-for", 0, &options->client.unavailable_for,
-             "Go on while no server answers, for so long; 0: not at\n"
-             "all");
+             "Go on while no server answers, for so long; 0: not\n"
+             "at all");
   AddReal(app, "--flush-after", kMinSeconds, kMaxWaitSeconds,
           "Flush a stream that was given nothing for so long\n"
           "(default: never)",
