@@ -3,8 +3,10 @@
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import tempfile
+import time
 
 from pages import BIN
 
@@ -61,6 +63,20 @@ class Process:
 
     def open_files(self):
         return len(os.listdir(f"/proc/{self._process.pid}/fd"))
+
+    def await_files(self, reached):
+        """Waits until `reached` holds for the number of open files."""
+        deadline = time.monotonic() + WAIT_S
+        while not reached(self.open_files()):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{self.open_files()} files are open")
+            time.sleep(0.01)
+
+
+def raise_file_limit():
+    """For 1000 streams: each has a file at both ends. Children inherit it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def packhoused():

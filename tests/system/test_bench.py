@@ -73,13 +73,29 @@ def test_refusals(folder, shared_server, write_lengths):
                              2**20), "window", 2**20, 2**19)
 
 
-def test_script_measures_every_table():
-    if not (BIN / "echo_server").exists():
-        pytest.skip("this build has no benchmarks")
-    result = subprocess.run([ROOT / "bench" / "service", "--quick"],
+def run_script(name, *arguments):
+    """The output of a script of bench/ on the programs under test."""
+    result = subprocess.run([ROOT / "bench" / name, *arguments],
                             env={**os.environ, "PACKHOUSE_BIN": str(BIN)},
                             capture_output=True, text=True, timeout=4 * WAIT_S)
     assert result.returncode == 0, result.stderr
-    tables = re.findall(r"(?:^\|.*\n)+", result.stdout, re.M)
+    return result.stdout
+
+
+def test_measuring_script():
+    if not (BIN / "echo_server").exists():
+        pytest.skip("this build has no benchmarks")
+    output = run_script("service", "--quick")
+    tables = re.findall(r"(?:^\|.*\n)+", output, re.M)
     assert [len(table.splitlines()) - 2 for table in tables] == [1, 3, 2, 3]
-    assert "nan" not in result.stdout
+    assert "nan" not in output
+
+
+def test_soaking_script():
+    output = run_script("soak", "--minutes", "0.01", "--seconds", "0.1")
+    head, *rounds, last = output.splitlines()
+    assert head.split() == ["round", "minutes", "MiB", "threads", "files"]
+    for number, line in enumerate(rounds, 1):
+        assert line.split()[0] == str(number)
+        assert all(float(value) > 0 for value in line.split()[2:])
+    assert rounds and last.endswith("none lost")
