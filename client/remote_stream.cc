@@ -142,7 +142,8 @@ class Connection final : public PackCall::Stream,
 
   // Since when a server is needed and none has answered an input.
   absl::Time unanswered_since_ ABSL_GUARDED_BY(mutex_) = kNever;
-  absl::Status last_cause_ ABSL_GUARDED_BY(mutex_);  // of a failed try
+  absl::Status last_cause_ ABSL_GUARDED_BY(mutex_) =  // of a failed try
+      absl::UnavailableError("no server was tried");
   absl::Time next_try_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   Backoff backoff_ ABSL_GUARDED_BY(mutex_);
 
@@ -254,7 +255,13 @@ void Connection::Close() {
 absl::optional<Request> Connection::NextRequest(const PackCall* call) {
   absl::MutexLock lock(&mutex_);
   if (call != call_.get()) return absl::nullopt;
-  return session_.NextRequest();
+  absl::optional<Request> request = session_.NextRequest();
+  // A batch may be full before there was a need to send it.
+  if (request.has_value() && unanswered_since_ == kNever) {
+    unanswered_since_ = SteadyNow();
+    WakeAt(unanswered_since_ + options_.answer_within);
+  }
+  return request;
 }
 
 bool Connection::Receive(const PackCall* call,

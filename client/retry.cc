@@ -84,7 +84,8 @@ absl::Status NobodyAnswered(const std::vector<RemoteServer>& targets,
         out->append(target.name());
       });
   return absl::Status(
-      last.code(),
+      absl::IsDeadlineExceeded(last) ? absl::StatusCode::kDeadlineExceeded
+                                     : absl::StatusCode::kUnavailable,
       absl::StrCat(Shortened(std::string(last.message()), kMaxCauseBytes),
                    " (no server answered for ", absl::FormatDuration(tried_for),
                    "; tried: ", Shortened(names, kMaxNamesBytes), ")"));

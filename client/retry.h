@@ -43,7 +43,8 @@ class Backoff {
 };
 
 // The error of having tried all of `targets` for `tried_for` without an answer:
-// the code and the text of `last`, and every target, in less than 2 kB.
+// the text of `last`, and every target, in less than 2 kB. DEADLINE_EXCEEDED
+// where that was the last cause, UNAVAILABLE otherwise.
 absl::Status NobodyAnswered(const std::vector<RemoteServer>& targets,
                             absl::Duration tried_for, const absl::Status& last);
 

@@ -215,6 +215,9 @@ absl::optional<Request> ClientSession::NextRequest() {
   const absl::Span<const uint32_t> lengths =
       log_.From(sent_.sequences).first(size);
   sent_.sequences += size;
+  // A batch that was full of pieces, or by the limit of this server, has to be
+  // answered also where the next one would still wait for more.
+  pushed_sequences_ = std::max(pushed_sequences_, sent_.sequences);
   cut_sequences_ = 0;
   cut_units_ = 0;
   return Batch{++sent_number_, {lengths.begin(), lengths.end()}};

@@ -95,11 +95,11 @@ inline constexpr size_t kMaxTargets = 16;
 // the order in which they are called, so one thread should give the lengths.
 //
 // Errors of a stream in a sidecar. Where no server answered for
-// unavailable_for: UNAVAILABLE, DEADLINE_EXCEEDED or RESOURCE_EXHAUSTED, as the
-// last of them could not be reached, was silent or was full. ABORTED where
-// another program has the stream now. Other codes as a server said, and
-// INTERNAL where what it said cannot be. Such an error is final: every later
-// call returns it again, but for Save: what was saved can be resumed.
+// unavailable_for: DEADLINE_EXCEEDED if the last of them was silent, else
+// UNAVAILABLE. ABORTED where another program has the stream now. Other codes as
+// a server said, and INTERNAL where what it said cannot be. Such an error is
+// final: every later call returns it again, but for Save: what was saved can be
+// resumed.
 class PackStream {
  public:
   // Abandons the stream if it has not ended: the server drops it. Never waits

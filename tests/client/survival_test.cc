@@ -410,6 +410,28 @@ TEST_F(SurvivalTest, AServerThatFallsSilentIsGivenUp) {
   over.set_value();
 }
 
+TEST_F(SurvivalTest, ASilentServerIsNoticedByAnOwnerWhoOnlyTakes) {
+  const ScriptedServer first(
+      Target("a"), [](ScriptedServer::Call* call, const v1::PackRequest& open) {
+        return ServeCall(call, open, [&](ServerSession*, auto* responses) {
+          responses->clear();
+          return absl::optional<grpc::Status>();
+        });
+      });
+  const std::unique_ptr<Server> second = StartServer(Target("b"));
+  // The one sequence fills a batch with its pieces, and a window.
+  PackSpec spec = MakeSpec(50, 10);
+  spec.overlong = Overlong::kSplit;
+  const auto stream = *MakeClient(Targets(), kShort)->OpenStream(spec);
+  ASSERT_THAT(stream->Add({500}), IsOk());
+  Packs packs;
+  for (const absl::Time limit = absl::Now() + kLong;
+       packs.empty() && absl::Now() < limit; std::this_thread::yield()) {
+    packs = *stream->Take();
+  }
+  EXPECT_EQ(packs.size(), 10u);
+}
+
 // --- What servers say -------------------------------------------------------
 
 // A google.rpc.Status with one detail of this type, which needs no content.
