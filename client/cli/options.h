@@ -31,7 +31,7 @@ void AddJson(CLI::App* app, CommandOptions* options);
 void AddCost(CLI::App* app, CommandOptions* options);
 void AddServer(CLI::App* app, CommandOptions* options);
 void AddSurvival(CLI::App* app, CommandOptions* options);  // of a stream
-void AddAdvise(CLI::App* app, CommandOptions* options);  // all but LENGTHS
+void AddAdvise(CLI::App* app, CommandOptions* options);    // all but LENGTHS
 void AddBenchPacking(CLI::App* app, CommandOptions* options);  // all of it
 void AddBenchService(CLI::App* app, CommandOptions* options);  // all of it
 void AddBatch(CLI::App* app, CommandOptions* options);
