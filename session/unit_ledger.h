@@ -70,7 +70,7 @@ class UnitLedger {
 
   std::string ReceivePart(uint64_t ordinal, uint32_t source_offset);
 
-  const PackSpec spec_;
+  PackSpec spec_;
   uint64_t sequences_ = 0;
   uint64_t units_ = 0;
   OrdinalSet complete_;              // dropped ones too

@@ -132,7 +132,7 @@ TEST_F(ServiceLoadTest, SpecThatTheServerRefusesIsAnError) {
 }
 
 TEST_F(ServiceLoadTest, NobodyThereIsAnError) {
-  query_.client.wait_limit = absl::Milliseconds(50);
+  query_.client.answer_within = absl::Milliseconds(50);
   query_.streams = 3;
   EXPECT_THAT(RunLoad(query_, {1}),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("socket")));
