@@ -107,7 +107,7 @@ class LoadStream final
       return opened_ || done_;
     };
     if (!mutex_.AwaitWithDeadline(absl::Condition(&opened), deadline)) {
-      Fail(Late("answer to the opening of the stream"));
+      Fail(server_.Silent(answer_within_));
     }
   }
 
@@ -118,7 +118,7 @@ class LoadStream final
     if (mutex_.AwaitWithDeadline(absl::Condition(&done_), deadline)) {
       return true;
     }
-    Fail(Late("answer to the end of the stream"));
+    Fail(server_.Silent(answer_within_));
     return mutex_.AwaitWithTimeout(absl::Condition(&done_), answer_within_);
   }
 
@@ -152,12 +152,6 @@ class LoadStream final
   }
 
  private:
-  absl::Status Late(absl::string_view what) const {
-    return server_.Error(absl::StatusCode::kDeadlineExceeded,
-                         absl::StrCat("no ", what, " within ",
-                                      absl::FormatDuration(answer_within_)));
-  }
-
   void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mutex_) {
     const Clock::time_point now = Clock::now();
     absl::MutexLock lock(&mutex_);
