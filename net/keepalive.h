@@ -26,6 +26,11 @@ inline constexpr int kClientPingTimeoutMs = 10'000;
 // call. Clients in other languages may want to know sooner than ours.
 inline constexpr int kServerPermittedPingIntervalMs = 10'000;
 
+// The server pings too, connections of any kind, to give back the memory of
+// clients that are gone without a word or stand still.
+inline constexpr int kServerPingIntervalMs = 60'000;
+inline constexpr int kServerPingTimeoutMs = 20'000;
+
 // The margin is for pings that the network delays and then delivers together.
 static_assert(2 * kServerPermittedPingIntervalMs <= kClientPingIntervalMs);
 

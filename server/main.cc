@@ -19,6 +19,7 @@
 #include "server/log.h"
 #include "server/server.h"
 #include "server/settings.h"
+#include "session/limits.h"
 
 #ifdef __GLIBC__  // known once a header of the C library is in
 #include <malloc.h>
@@ -49,16 +50,26 @@ void LogFromGrpc(gpr_log_func_args* args) {
   if (Log* log = grpc_log) log->Warning("gRPC", {{"error", args->message}});
 }
 
+// What a stream with the default window counts for.
+uint64_t DefaultStreamBytes(const ServerOptions& options) {
+  PackSpec spec;
+  spec.capacity_tokens = 1;
+  return StreamMemoryBound(spec, options.limits);
+}
+
 void LogStart(const Settings& settings, const Server& server, Log* log) {
   const SessionLimits& limits = settings.server.limits;
-  log->Info("serving", {{"version", std::string(ServerVersion())},
-                        {"pid", getpid()},
-                        {"listen", server.addresses()},
-                        {"http", server.http_address()},
-                        {"tls", settings.server.tls.is_set()},
-                        {"max_batch_sequences", limits.max_batch_sequences},
-                        {"credit_inputs", limits.credit_inputs},
-                        {"credit_sequences", limits.credit_sequences}});
+  log->Info("serving",
+            {{"version", std::string(ServerVersion())},
+             {"pid", getpid()},
+             {"listen", server.addresses()},
+             {"http", server.http_address()},
+             {"tls", settings.server.tls.is_set()},
+             {"packing_threads", server.packing_threads()},
+             {"default_stream_bytes", DefaultStreamBytes(settings.server)},
+             {"max_batch_sequences", limits.max_batch_sequences},
+             {"credit_inputs", limits.credit_inputs},
+             {"credit_sequences", limits.credit_sequences}});
   // One line for those of an origin.
   for (const Origin origin : {Origin::kCommandLine, Origin::kEnvironment,
                               Origin::kFile, Origin::kDefault}) {
@@ -78,6 +89,7 @@ void LogStop(const Server& server, int signal, Log* log) {
   const ServerTotals totals = server.totals();
   log->Info("stopped", {{"reason", signal == SIGINT ? "SIGINT" : "SIGTERM"},
                         {"streams", totals.streams},
+                        {"drained_streams", totals.drained_streams},
                         {"cut_streams", totals.cut_streams},
                         {"sequences", totals.sequences},
                         {"tokens", totals.tokens},
@@ -133,6 +145,9 @@ void PrintAddresses(const Server& server) {
 int Serve(Settings settings, const sigset_t& signals) {
   Log log(settings.log_format, STDERR_FILENO);
   settings.server.log = &log;
+  settings.server.idle_timeout = settings.idle_seconds > 0
+                                     ? absl::Seconds(settings.idle_seconds)
+                                     : absl::InfiniteDuration();
   gpr_set_log_function(&LogFromGrpc);
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(settings.server);
@@ -146,8 +161,9 @@ int Serve(Settings settings, const sigset_t& signals) {
   HonourSecondSignal();
   (*server)->Stop(absl::Seconds(settings.grace_seconds));
   LogStop(**server, signal, &log);
-  grpc_log = nullptr;
-  return kExitOk;
+  // What is still being packed is for nobody: it is not waited for.
+  std::cout.flush();
+  _exit(kExitOk);
 }
 
 std::vector<std::string> Environment() {

@@ -126,6 +126,21 @@ Metrics::Metrics()
           &registry_, "packhouse_refused_batches_total",
           "Batches of Pack streams refused, whole, for a length that the "
           "policies of the spec refuse.")),
+      resumed_units_(NewCounter(
+          &registry_, "packhouse_resumed_units_total",
+          "Units that waited in the snapshots from which Pack streams went "
+          "on.")),
+      resumed_tokens_(NewCounter(&registry_, "packhouse_resumed_tokens_total",
+                                 "Tokens of the units resumed.")),
+      replayed_units_(
+          NewCounter(&registry_, "packhouse_replayed_units_total",
+                     "Units of packs decided again, which the client has.")),
+      replayed_tokens_(NewCounter(&registry_, "packhouse_replayed_tokens_total",
+                                  "Tokens of the units replayed.")),
+      snapshots_(NewCounter(&registry_, "packhouse_snapshots_total",
+                            "Snapshots sent.")),
+      snapshot_bytes_(NewCounter(&registry_, "packhouse_snapshot_bytes_total",
+                                 "Bytes of the states in them.")),
       pending_units_(
           NewGauge(&registry_, "packhouse_pending_units",
                    "Units of open Pack streams that wait for a pack.")),
@@ -133,11 +148,39 @@ Metrics::Metrics()
                         "Pack streams that are open.")),
       streams_started_(NewCounter(&registry_, "packhouse_streams_started_total",
                                   "Pack streams started.")),
+      streams_resumed_(
+          NewCounter(&registry_, "packhouse_resumed_streams_total",
+                     "Pack streams that went on from an earlier connection.")),
+      streams_drained_(NewCounter(
+          &registry_, "packhouse_drained_streams_total",
+          "Pack streams that their client left because the server stopped.")),
+      memory_committed_bytes_(
+          NewGauge(&registry_, "packhouse_memory_committed_bytes",
+                   "The most memory that open streams and plans can come to "
+                   "take.")),
+      memory_limit_bytes_(NewGauge(&registry_, "packhouse_memory_limit_bytes",
+                                   "What that may be.")),
+      pool_threads_(NewGauge(&registry_, "packhouse_pool_threads",
+                             "Threads that do heavy packing.")),
+      pool_busy_(NewGauge(&registry_, "packhouse_pool_busy_threads",
+                          "Those that work.")),
+      pool_queued_(NewGauge(&registry_, "packhouse_pool_queued_jobs",
+                            "Requests and plans that wait for one.")),
+      pool_wait_seconds_(
+          prometheus::BuildHistogram()
+              .Name("packhouse_pool_wait_seconds")
+              .Help("How long requests and plans waited for a thread.")
+              .Register(registry_)
+              .Add({}, prometheus::Histogram::BucketBoundaries{1e-4, 1e-3, 1e-2,
+                                                               0.1, 1, 10})),
       streams_ended_(NewByCode(
           &registry_, "packhouse_streams_ended_total",
           "Pack streams ended, by status code: CANCELLED where the client "
-          "went away, UNAVAILABLE where the server stopped.",
+          "went away, UNAVAILABLE where the server stopped, ABORTED where a "
+          "later connection has the stream, DEADLINE_EXCEEDED where it was "
+          "idle.",
           {absl::StatusCode::kOk, absl::StatusCode::kCancelled,
+           absl::StatusCode::kDeadlineExceeded, absl::StatusCode::kAborted,
            absl::StatusCode::kInvalidArgument,
            absl::StatusCode::kFailedPrecondition, absl::StatusCode::kOutOfRange,
            absl::StatusCode::kResourceExhausted, absl::StatusCode::kUnavailable,
@@ -145,7 +188,9 @@ Metrics::Metrics()
       plans_(NewByCode(
           &registry_, "packhouse_plans_total",
           "Plan calls ended, by status code.",
-          {absl::StatusCode::kOk, absl::StatusCode::kInvalidArgument,
+          {absl::StatusCode::kOk, absl::StatusCode::kCancelled,
+           absl::StatusCode::kInvalidArgument,
+           absl::StatusCode::kDeadlineExceeded,
            absl::StatusCode::kResourceExhausted, absl::StatusCode::kUnavailable,
            absl::StatusCode::kUnknown})) {
   BuildGauge()
@@ -199,6 +244,23 @@ void Metrics::CountPacks(const SessionCounts& packed, uint64_t slot_tokens) {
   Add(waste_alignment_, packed.packed_footprint_tokens - packed.packed_tokens);
 }
 
+void Metrics::CountResumed() { streams_resumed_.Increment(); }
+
+void Metrics::CountDrained() { streams_drained_.Increment(); }
+
+void Metrics::CountWait(absl::Duration wait) {
+  pool_wait_seconds_.Observe(absl::ToDoubleSeconds(wait));
+}
+
+void Metrics::SetLoad(const WorkPool::Load& load, const MemoryBudget& memory) {
+  pool_threads_.Set(load.threads);
+  pool_busy_.Set(load.busy);
+  pool_queued_.Set(static_cast<double>(load.queued));
+  memory_committed_bytes_.Set(static_cast<double>(memory.committed()));
+  memory_limit_bytes_.Set(static_cast<double>(memory.limit()));
+}
+
+uint64_t Metrics::streams_drained() const { return ValueOf(streams_drained_); }
 uint64_t Metrics::streams_started() const { return ValueOf(streams_started_); }
 uint64_t Metrics::streams_ended(absl::StatusCode code) const {
   return ValueOf(*streams_ended_.at(code));
@@ -221,6 +283,12 @@ void StreamMeter::Update(const ServerSession& session) {
   Add(metrics.refused_batches_, came.refused_batches);
   metrics.CountIntake(came.accepted);
   metrics.CountPacks(came, SlotTokens(*session.spec(), came.packs));
+  Add(metrics.resumed_units_, came.resumed_units);
+  Add(metrics.resumed_tokens_, came.resumed_tokens);
+  Add(metrics.replayed_units_, came.replayed_units);
+  Add(metrics.replayed_tokens_, came.replayed_tokens);
+  Add(metrics.snapshots_, came.snapshots);
+  Add(metrics.snapshot_bytes_, came.snapshot_bytes);
   metrics.pending_units_.Increment(
       static_cast<double>(now.pending_units()) -
       static_cast<double>(counts_.pending_units()));

@@ -4,13 +4,16 @@
 // holds: a sequence, what is left of a truncated one, or a piece of a split
 // one. Everything accepted is in one place:
 //
-//   sequences + extra pieces = units packed + pending + abandoned
-//                              + sequences dropped
-//   tokens = (slots - waste) + those pending + abandoned + truncated + dropped
+//   sequences + extra pieces + units resumed
+//     = units packed + replayed + pending + abandoned + sequences dropped
+//   tokens + those resumed
+//     = (slots - waste) + those replayed + pending + abandoned
+//       + truncated + dropped
 //
 // where slots - waste are the tokens packed, so that the efficiency of what was
 // emitted is 1 - waste / slots. A unit is abandoned when its stream ends before
-// it is packed.
+// it is packed, and resumed where one goes on from a snapshot in which it
+// waits. What is packed again for a client which has the pack is replayed.
 
 #ifndef PACKHOUSE_SERVER_METRICS_H_
 #define PACKHOUSE_SERVER_METRICS_H_
@@ -20,11 +23,15 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "prometheus/counter.h"
 #include "prometheus/gauge.h"
+#include "prometheus/histogram.h"
 #include "prometheus/registry.h"
+#include "server/memory_budget.h"
 #include "server/process_metrics.h"
+#include "server/work_pool.h"
 #include "session/messages.h"
 #include "session/server_session.h"
 
@@ -42,7 +49,20 @@ class Metrics {
   void CountPlan(absl::StatusCode code, absl::Span<const uint32_t> lengths,
                  const PackSpec& spec, const Packs& packs);
 
+  // A stream has gone on from an earlier connection.
+  void CountResumed();
+
+  // A client has left a stream after it was told that the server stops.
+  void CountDrained();
+
+  // A job of the pool has waited for so long.
+  void CountWait(absl::Duration wait);
+
+  // What the pool does, and the memory that is taken, as of now.
+  void SetLoad(const WorkPool::Load& load, const MemoryBudget& memory);
+
   uint64_t streams_started() const;
+  uint64_t streams_drained() const;
   uint64_t streams_ended(absl::StatusCode code) const;
   uint64_t sequences() const;
   uint64_t tokens() const;
@@ -76,9 +96,23 @@ class Metrics {
   prometheus::Counter& waste_alignment_;
   prometheus::Counter& batches_;
   prometheus::Counter& refused_batches_;
+  prometheus::Counter& resumed_units_;
+  prometheus::Counter& resumed_tokens_;
+  prometheus::Counter& replayed_units_;
+  prometheus::Counter& replayed_tokens_;
+  prometheus::Counter& snapshots_;
+  prometheus::Counter& snapshot_bytes_;
   prometheus::Gauge& pending_units_;
   prometheus::Gauge& streams_;
   prometheus::Counter& streams_started_;
+  prometheus::Counter& streams_resumed_;
+  prometheus::Counter& streams_drained_;
+  prometheus::Gauge& memory_committed_bytes_;
+  prometheus::Gauge& memory_limit_bytes_;
+  prometheus::Gauge& pool_threads_;
+  prometheus::Gauge& pool_busy_;
+  prometheus::Gauge& pool_queued_;
+  prometheus::Histogram& pool_wait_seconds_;
   // By the codes that docs of PackerService name; others count as UNKNOWN.
   std::map<absl::StatusCode, prometheus::Counter*> streams_ended_;
   std::map<absl::StatusCode, prometheus::Counter*> plans_;
@@ -96,6 +130,9 @@ class StreamMeter {
 
   // The stream has ended. The last call.
   void End(absl::StatusCode code);
+
+  // Those of the session after the last request.
+  const SessionCounts& counts() const { return counts_; }
 
  private:
   Metrics* const metrics_;

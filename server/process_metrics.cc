@@ -31,19 +31,6 @@ double Now(clockid_t clock) {
          static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-absl::optional<double> CpuSeconds() {
-  rusage usage;
-  if (getrusage(RUSAGE_SELF, &usage) != 0) return absl::nullopt;
-  return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
-}
-
-absl::optional<double> ResidentBytes() {
-  std::ifstream file("/proc/self/statm");
-  double pages_total, pages_resident;
-  if (!(file >> pages_total >> pages_resident)) return absl::nullopt;
-  return pages_resident * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
 absl::optional<double> OpenFds() {
   std::error_code error;
   const std::filesystem::directory_iterator begin("/proc/self/fd", error);
@@ -94,14 +81,27 @@ void Append(const char* name, const char* help, MetricType type,
 
 }  // namespace
 
+absl::optional<double> ProcessCpuSeconds() {
+  rusage usage;
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return absl::nullopt;
+  return Seconds(usage.ru_utime) + Seconds(usage.ru_stime);
+}
+
+absl::optional<double> ProcessResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  double pages_total, pages_resident;
+  if (!(file >> pages_total >> pages_resident)) return absl::nullopt;
+  return pages_resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
 std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
   std::vector<prometheus::MetricFamily> families;
   Append("process_cpu_seconds_total",
          "CPU time that the process has used, user and system, in seconds.",
-         MetricType::Counter, CpuSeconds(), &families);
+         MetricType::Counter, ProcessCpuSeconds(), &families);
   Append("process_resident_memory_bytes",
          "Memory of the process that is in RAM, in bytes.", MetricType::Gauge,
-         ResidentBytes(), &families);
+         ProcessResidentBytes(), &families);
   Append("process_open_fds", "File descriptors that the process has open.",
          MetricType::Gauge, OpenFds(), &families);
   Append("process_max_fds", "File descriptors that the process may have open.",

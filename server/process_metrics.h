@@ -6,10 +6,15 @@
 
 #include <vector>
 
+#include "absl/types/optional.h"
 #include "prometheus/collectable.h"
 #include "prometheus/metric_family.h"
 
 namespace packhouse {
+
+// What the kernel says of this process; none where it does not tell.
+absl::optional<double> ProcessCpuSeconds();
+absl::optional<double> ProcessResidentBytes();
 
 // Thread-safe.
 class ProcessMetrics final : public prometheus::Collectable {

@@ -1,5 +1,7 @@
 #include "server/server.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -8,19 +10,26 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "absl/types/optional.h"
 #include "grpcpp/ext/channelz_service_plugin.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/grpcpp.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "net/address.h"
 #include "net/keepalive.h"
+#include "server/admin_service.h"
 #include "server/bind_failure.h"
 #include "server/http_pages.h"
+#include "server/memory_budget.h"
 #include "server/metrics.h"
 #include "server/packer_service.h"
+#include "server/refusal.h"
+#include "server/service_host.h"
 #include "server/socket_access.h"
 #include "server/socket_guard.h"
+#include "server/ticker.h"
 #include "server/tls_credentials.h"
+#include "server/work_pool.h"
 
 namespace packhouse {
 namespace {
@@ -32,12 +41,6 @@ constexpr absl::Duration kGoodbyeLimit = absl::Seconds(1);
 // Calls that one connection may have open; a client keeps further ones back.
 // Twice what `packhouse stream` opens at most.
 constexpr int kMaxCallsPerConnection = 2000;
-
-// What gRPC may hold of what came and of what waits to be sent, over all
-// connections: 256 streams that are not read, of each of which it takes up to
-// 4 MiB. Beyond it gRPC closes connections that are idle, then breaks off
-// streams, whose clients see RESOURCE_EXHAUSTED; other calls go on.
-constexpr size_t kTransportMemoryBytes = size_t{1} << 30;
 
 // The addresses of the options, each of them well-formed and allowed.
 absl::StatusOr<std::vector<Address>> ParseListen(const ServerOptions& options) {
@@ -87,11 +90,46 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTcpCredentials(
   return MakeTlsCredentials(options.tls, options.log);
 }
 
+// Streams are looked at so often within the time that they may be idle, and no
+// more often than this.
+constexpr int kTicksInTimeout = 8;
+constexpr absl::Duration kMinTick = absl::Milliseconds(5);
+constexpr absl::Duration kMaxTick = absl::Seconds(1);
+
+// What of a stream may wait in the server before it is read: a few batches of
+// usual size, so that the next is there when one is done. The buffer of a
+// larger message grows as it comes.
+constexpr int kLookaheadBytes = 64 << 10;
+
+// What gRPC may take beside what streams and plans commit: messages of the
+// largest size on all threads, and buffers of connections. Beyond it gRPC
+// closes connections that are idle, then breaks off streams, whose clients see
+// RESOURCE_EXHAUSTED; other calls go on.
+constexpr size_t kTransportBytes = size_t{512} << 20;
+
+absl::Duration TickPeriod(const ServerOptions& options) {
+  const absl::Duration shortest =
+      std::min(options.idle_timeout, options.open_timeout);
+  return std::max(kMinTick, std::min(kMaxTick, shortest / kTicksInTimeout));
+}
+
+int PackingThreads(const ServerOptions& options) {
+  if (options.packing_threads > 0) return options.packing_threads;
+  cpu_set_t cores;
+  const int count =
+      sched_getaffinity(0, sizeof(cores), &cores) == 0 ? CPU_COUNT(&cores) : 1;
+  return std::max(2, count);
+}
+
 class RunningServer final : public Server {
  public:
   explicit RunningServer(const ServerOptions& options)
-      : service_(options.limits, options.max_plan_sequences, &metrics_,
-                 options.log) {}
+      : memory_(options.max_memory_bytes),
+        pool_(PackingThreads(options), options.max_waiting_plans,
+              [this](absl::Duration wait) { metrics_.CountWait(wait); }),
+        host_(options, &pool_, &memory_, &metrics_),
+        service_(&host_),
+        admin_service_(&host_) {}
 
   ~RunningServer() override { Stop(absl::ZeroDuration()); }
 
@@ -105,12 +143,16 @@ class RunningServer final : public Server {
     if (absl::Status status = StartHttp(options.http); !status.ok()) {
       return status;
     }
-    if (absl::Status status =
-            StartGrpc(*std::move(addresses), *access, *tcp_credentials);
+    if (absl::Status status = StartGrpc(*std::move(addresses), *access,
+                                        *tcp_credentials, options);
         !status.ok()) {
       return status;
     }
     serving_ = true;
+    ticker_.emplace(TickPeriod(options), [this] {
+      const absl::Time now = absl::Now();
+      host_.streams.ForEach([now](OpenStream& stream) { stream.Tick(now); });
+    });
     return absl::OkStatus();
   }
 
@@ -122,7 +164,8 @@ class RunningServer final : public Server {
   void Stop(absl::Duration grace) override {
     absl::MutexLock lock(&stop_mutex_);
     if (grpc_ != nullptr) {
-      service_.Close();
+      OpenStreams& streams = host_.streams;
+      streams.Close();
       grpc_->GetHealthCheckService()->Shutdown();
       serving_ = false;
       // Streams end first, connections after: gRPC closes a connection on which
@@ -130,18 +173,22 @@ class RunningServer final : public Server {
       // lose what it has not read by then. In this order the client confirms
       // the goodbye after it has received everything.
       const absl::Time grace_end = absl::Now() + grace;
-      const bool all_ended = service_.AwaitNoStreams(grace);
+      const double grace_seconds = absl::ToDoubleSeconds(grace);
+      streams.ForEach(
+          [grace_seconds](OpenStream& stream) { stream.Drain(grace_seconds); });
+      const bool all_ended = streams.AwaitNone(grace_end - absl::Now());
       absl::Time goodbye_end = absl::Now() + kGoodbyeLimit;
       if (all_ended) {
         goodbye_end = std::min(goodbye_end, grace_end);
       } else {
         // By the streams' own words, or the client would only hear that its
         // connection broke. One that does not read is cut off below.
-        service_.EndStreams();
-        service_.AwaitNoStreams(kGoodbyeLimit);
+        streams.ForEach([](OpenStream& stream) { stream.End(Stopping()); });
+        streams.AwaitNone(goodbye_end - absl::Now());
       }
       grpc_->Shutdown(absl::ToChronoTime(goodbye_end));
       grpc_.reset();
+      ticker_.reset();
     }
     http_.reset();
     guards_.clear();
@@ -153,9 +200,12 @@ class RunningServer final : public Server {
     totals.sequences = metrics_.sequences();
     totals.tokens = metrics_.tokens();
     totals.packs = metrics_.packs();
+    totals.drained_streams = metrics_.streams_drained();
     totals.cut_streams = metrics_.streams_ended(absl::StatusCode::kUnavailable);
     return totals;
   }
+
+  int packing_threads() const override { return pool_.load().threads; }
 
  private:
   absl::Status StartHttp(const std::string& text) {
@@ -169,6 +219,7 @@ class RunningServer final : public Server {
     }
     HttpPages::Handlers handlers;
     handlers["/metrics"] = [this] {
+      metrics_.SetLoad(pool_.load(), memory_);
       return HttpPage{200, "text/plain; version=0.0.4; charset=utf-8",
                       metrics_.Serialize()};
     };
@@ -187,13 +238,15 @@ class RunningServer final : public Server {
 
   absl::Status StartGrpc(
       std::vector<Address> addresses, const SocketAccess& access,
-      const std::shared_ptr<grpc::ServerCredentials>& tcp_credentials) {
+      const std::shared_ptr<grpc::ServerCredentials>& tcp_credentials,
+      const ServerOptions& options) {
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::channelz::experimental::InitChannelzService();
     grpc::ServerBuilder builder;
     builder.RegisterService(&service_);
-    SetTransport(&builder);
+    builder.RegisterService(&admin_service_);
+    SetTransport(options, &builder);
 
     std::vector<int> ports(addresses.size(), 0);
     for (size_t i = 0; i < addresses.size(); ++i) {
@@ -233,13 +286,25 @@ class RunningServer final : public Server {
     return absl::OkStatus();
   }
 
-  static void SetTransport(grpc::ServerBuilder* builder) {
+  static void SetTransport(const ServerOptions& options,
+                           grpc::ServerBuilder* builder) {
     builder->SetMaxReceiveMessageSize(kMaxMessageBytes);
     builder->SetMaxSendMessageSize(kMaxMessageBytes);
     builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                                 kMaxCallsPerConnection);
     builder->SetResourceQuota(
-        grpc::ResourceQuota("packhoused").Resize(kTransportMemoryBytes));
+        grpc::ResourceQuota("packhoused")
+            .Resize(options.max_memory_bytes + kTransportBytes));
+    // What a client may send of a stream before the server reads it. By default
+    // gRPC estimates what the link holds, and lets 4 MiB in.
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
+                                kLookaheadBytes);
+    builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                                kServerPingIntervalMs);
+    builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                                kServerPingTimeoutMs);
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     builder->AddChannelArgument(
         GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
         kServerPermittedPingIntervalMs);
@@ -249,10 +314,16 @@ class RunningServer final : public Server {
   }
 
   // In the order of their lives: a guard outlives gRPC, which removes the
-  // socket; the metrics outlive whoever counts.
+  // socket; the metrics outlive whoever counts; what jobs of the pool have of
+  // the host is gone with their calls.
   std::vector<SocketGuard> guards_;
   Metrics metrics_;
+  MemoryBudget memory_;
+  WorkPool pool_;
+  ServiceHost host_;
   PackerServiceImpl service_;
+  AdminServiceImpl admin_service_;
+  absl::optional<Ticker> ticker_;
   std::atomic<bool> serving_{false};
   std::unique_ptr<HttpPages> http_;
   std::unique_ptr<grpc::Server> grpc_;

@@ -12,6 +12,7 @@
 #ifndef PACKHOUSE_SERVER_SERVER_H_
 #define PACKHOUSE_SERVER_SERVER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -79,6 +80,22 @@ struct ServerOptions {
   SessionLimits limits;
   uint32_t max_plan_sequences = kMaxPlanSequences;
 
+  // What all of them may have together: streams that are open, the sum of the
+  // most memory that they and the plans can come to take, and plans that wait
+  // for a thread.
+  size_t max_streams = 4096;
+  uint64_t max_memory_bytes = uint64_t{2} << 30;
+  size_t max_waiting_plans = 64;
+
+  // Threads that do heavy packing; 0: as many as there are cores for this
+  // process, and at least 2, so that no stream waits for a plan.
+  int packing_threads = 0;
+
+  // A stream ends, resumable, when nothing came on it for so long; one that has
+  // sent no `open` earlier, since nothing of it is lost.
+  absl::Duration idle_timeout = absl::Hours(1);
+  absl::Duration open_timeout = absl::Seconds(30);
+
   // Where streams that end in an error are told of; may be null. Must outlive
   // the server.
   Log* log = nullptr;
@@ -90,7 +107,8 @@ struct ServerTotals {
   uint64_t sequences = 0;
   uint64_t tokens = 0;
   uint64_t packs = 0;
-  uint64_t cut_streams = 0;  // still open when the grace was over
+  uint64_t drained_streams = 0;  // left by their client as it was told to
+  uint64_t cut_streams = 0;      // still open when the grace was over
 };
 
 // Thread-safe.
@@ -104,7 +122,8 @@ class Server {
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       const ServerOptions& options);
 
-  // Stops without grace if Stop was not called.
+  // Stops without grace if Stop was not called. Waits for what is being packed,
+  // be it for nobody any more.
   virtual ~Server() = default;
 
   // The addresses of `options.listen`, in that order, with the real ports: each
@@ -114,13 +133,17 @@ class Server {
   // "HOST:PORT" of the HTTP pages with the real port; empty without them.
   virtual const std::string& http_address() const = 0;
 
-  // Tells health checks NOT_SERVING, answers new calls with UNAVAILABLE, waits
-  // up to `grace` for open streams to end and ends the others with UNAVAILABLE,
-  // for which it takes at most a second more. The HTTP pages answer until then
-  // and are closed at last. A second call does nothing.
+  // Tells health checks NOT_SERVING, answers new calls with UNAVAILABLE, gives
+  // each open stream a snapshot and tells it to go elsewhere, waits up to
+  // `grace` for them to end and ends the others with UNAVAILABLE, for which it
+  // takes at most a second more. The HTTP pages answer until then and are
+  // closed at last. A second call does nothing.
   virtual void Stop(absl::Duration grace) = 0;
 
   virtual ServerTotals totals() const = 0;
+
+  // Threads that do heavy packing.
+  virtual int packing_threads() const = 0;
 };
 
 // Version of this build, such as "0.1.0".

@@ -64,6 +64,28 @@ uint32_t ParseMode(const std::string& text) {
   return mode;
 }
 
+// A number of bytes, with K, M or G behind it for units of 1024.
+uint64_t ParseBytes(const std::string& text) {
+  constexpr uint64_t kMin = uint64_t{1} << 20;
+  constexpr uint64_t kMax = uint64_t{1} << 40;
+  absl::string_view number = text;
+  int shift = 0;
+  for (const auto& [unit, bits] : {std::pair("K", 10), {"M", 20}, {"G", 30}}) {
+    if (absl::ConsumeSuffix(&number, unit)) {
+      shift = bits;
+      break;
+    }
+  }
+  uint64_t value = 0;
+  if (!ParseNumber(std::string(number), &value) || value > kMax >> shift ||
+      value << shift < kMin) {
+    throw CLI::ValidationError(
+        "--max-memory",
+        absl::StrCat(text, " is not a number of bytes from 1M to 1024G"));
+  }
+  return value << shift;
+}
+
 void DeclareAddresses(CLI::App* app, ServerOptions* server) {
   app->add_option("--listen", server->listen,
                   "Serve gRPC here: unix:PATH or HOST:PORT, IPv6 as\n"
@@ -133,6 +155,20 @@ void DeclareLimits(CLI::App* app, ServerOptions* server) {
       ->type_name("N")
       ->check(Between(uint32_t{1}, kMaxPlanSequences))
       ->capture_default_str();
+  app->add_option("--max-streams", server->max_streams,
+                  "Streams that may be open, 1 to 1000000")
+      ->type_name("N")
+      ->check(Between(size_t{1}, size_t{1000000}))
+      ->capture_default_str();
+  app->add_option_function<std::string>(
+         "--max-memory",
+         [server](const std::string& text) {
+           server->max_memory_bytes = ParseBytes(text);
+         },
+         "The most memory that streams and plans may come to\n"
+         "take together, in bytes or with K, M or G, 1M to 1024G")
+      ->type_name("BYTES")
+      ->default_str("2G");
 }
 
 void DeclareProcess(CLI::App* app, Settings* settings) {
@@ -141,6 +177,18 @@ void DeclareProcess(CLI::App* app, Settings* settings) {
                   "told to stop, 0 to 86400; then they get UNAVAILABLE")
       ->type_name("SECONDS")
       ->check(Between(0.0, 86400.0))
+      ->capture_default_str();
+  app->add_option("--idle-timeout", settings->idle_seconds,
+                  "End a stream, resumable, when nothing came on it for so\n"
+                  "long; 0: never")
+      ->type_name("SECONDS")
+      ->check(Between(0.0, 86400.0 * 365))
+      ->capture_default_str();
+  app->add_option("--packing-threads", settings->server.packing_threads,
+                  "Threads for heavy packing, 1 to 1024; 0: one for each\n"
+                  "core, at least 2")
+      ->type_name("N")
+      ->check(Between(0, 1024))
       ->capture_default_str();
   app->add_option_function<std::string>(
          "--log-format",

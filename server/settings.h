@@ -34,6 +34,7 @@ struct Settings {
   ServerOptions server;  // without its log
   Log::Format log_format = Log::Format::kText;
   double grace_seconds = 5;
+  double idle_seconds = 3600;  // 0: never
 
   // All options, in the order of --help.
   std::vector<Setting> all;

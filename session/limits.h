@@ -41,9 +41,9 @@ struct SessionLimits {
 inline constexpr uint64_t kSnapshotWindows = 4;
 
 // Units of responses that may wait to be written while requests of the stream
-// are still read. What one input decides is queued whole, so that there may be
-// more for a time.
-inline constexpr uint64_t kMaxQueuedUnits = kMaxResponseUnits;
+// are still read: some batches of usual size, which keep a connection busy.
+// What one input decides is queued whole, so that there may be more for a time.
+inline constexpr uint64_t kMaxQueuedUnits = 1 << 14;
 
 // OK, or RESOURCE_EXHAUSTED with the field, its value and the limit. Requires
 // a valid spec.

@@ -57,6 +57,26 @@ SessionCounts SessionCounts::operator-(const SessionCounts& earlier) const {
   return since;
 }
 
+absl::Status CheckOpen(const Open& open, const SessionLimits& limits) {
+  if (open.protocol_version == 0 || open.protocol_version > kProtocolVersion) {
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "the client speaks protocol version ", open.protocol_version,
+            ", this server speaks 1 to ", kProtocolVersion)),
+        {"VERSION_UNKNOWN",
+         {{"limit", absl::StrCat(kProtocolVersion)}},
+         absl::nullopt});
+  }
+  if (open.stream_id.size() > kMaxStreamIdBytes) {
+    return OverLimit("the size of stream_id in bytes", open.stream_id.size(),
+                     kMaxStreamIdBytes);
+  }
+  if (absl::Status status = ValidateSpec(open.spec); !status.ok()) {
+    return WithReason(std::move(status), {"SPEC_INVALID", {}, absl::nullopt});
+  }
+  return CheckLimits(open.spec, limits);
+}
+
 ServerSession::ServerSession(const SessionLimits& limits,
                              uint64_t server_incarnation)
     : limits_(Reconcile(limits)), server_incarnation_(server_incarnation) {}
@@ -95,23 +115,7 @@ absl::Status ServerSession::Handle(const Open& open,
     return Violation(absl::StatusCode::kFailedPrecondition,
                      "a second `open` on one stream");
   }
-  if (open.protocol_version == 0 || open.protocol_version > kProtocolVersion) {
-    return WithReason(
-        absl::FailedPreconditionError(absl::StrCat(
-            "the client speaks protocol version ", open.protocol_version,
-            ", this server speaks 1 to ", kProtocolVersion)),
-        {"VERSION_UNKNOWN",
-         {{"limit", absl::StrCat(kProtocolVersion)}},
-         absl::nullopt});
-  }
-  if (open.stream_id.size() > kMaxStreamIdBytes) {
-    return OverLimit("the size of stream_id in bytes", open.stream_id.size(),
-                     kMaxStreamIdBytes);
-  }
-  if (absl::Status status = ValidateSpec(open.spec); !status.ok()) {
-    return WithReason(std::move(status), {"SPEC_INVALID", {}, absl::nullopt});
-  }
-  if (absl::Status status = CheckLimits(open.spec, limits_); !status.ok()) {
+  if (absl::Status status = CheckOpen(open, limits_); !status.ok()) {
     return status;
   }
   absl::StatusOr<Packer> packer = Packer::Create(open.spec);

@@ -78,6 +78,10 @@ struct SessionCounts {
   SessionCounts operator-(const SessionCounts& earlier) const;
 };
 
+// What Receive would say of this `open`, as far as that can be told before any
+// memory is taken for the stream: all but whether the state to resume is good.
+absl::Status CheckOpen(const Open& open, const SessionLimits& limits);
+
 class ServerSession {
  public:
   ServerSession(const SessionLimits& limits, uint64_t server_incarnation);

@@ -24,6 +24,7 @@
 #include "tests/packs.h"
 #include "tests/server/connect.h"
 #include "tests/server/http_get.h"
+#include "tests/server/pack_call.h"
 #include "tests/server/standstill.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_dir.h"
@@ -32,62 +33,6 @@ namespace packhouse {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr absl::Duration kLimit = absl::Seconds(60);
-
-// One Pack call, with structs in place of messages.
-class PackCall {
- public:
-  explicit PackCall(const std::shared_ptr<grpc::Channel>& channel)
-      : stub_(v1::PackerService::NewStub(channel)) {
-    context_.set_deadline(absl::ToChronoTime(absl::Now() + kLimit));
-    stream_ = stub_->Pack(&context_);
-  }
-
-  bool Send(const Request& request) {
-    v1::PackRequest message;
-    Encode(request, &message);
-    return stream_->Write(message);
-  }
-
-  // False at the end of the stream.
-  bool Read(Response* response) {
-    v1::PackResponse message;
-    if (!stream_->Read(&message)) return false;
-    EXPECT_THAT(Decode(message, response), IsOk());
-    return true;
-  }
-
-  // Appends the packs of all responses up to the end.
-  void ReadAll(Packs* packs) {
-    Response response;
-    while (Read(&response)) {
-      if (const auto* list = std::get_if<PackList>(&response.event)) {
-        EXPECT_EQ(list->first_number, packs->size() + 1);
-        packs->Append(list->packs);
-      }
-      if (const auto* ended = std::get_if<Ended>(&response.event)) {
-        EXPECT_EQ(ended->packs, packs->size());
-        EXPECT_EQ(ended->sequences, packs->ordinals.size());
-      }
-    }
-  }
-
-  void WritesDone() { stream_->WritesDone(); }
-  void Cancel() { context_.TryCancel(); }
-
-  absl::Status Finish() {
-    const grpc::Status status = stream_->Finish();
-    return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                        status.error_message());
-  }
-
- private:
-  std::unique_ptr<v1::PackerService::Stub> stub_;
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReaderWriter<v1::PackRequest, v1::PackResponse>>
-      stream_;
-};
 
 class PackServiceTest : public testing::Test {
  protected:
@@ -133,7 +78,7 @@ TEST_F(PackServiceTest, SamePacksAsInProcess) {
       Packs expected;
 
       PackCall call(Connect(server_->addresses()[t % 2]));
-      ASSERT_TRUE(call.Send(Open{kProtocolVersion, spec}));
+      ASSERT_TRUE(call.Send(OpenWith(spec)));
       std::thread writer([&] {
         uint64_t number = 0;
         for (size_t begin = 0; begin < lengths.size();) {
@@ -165,7 +110,7 @@ TEST_F(PackServiceTest, SamePacksAsInProcess) {
 
 TEST_F(PackServiceTest, OpenedCarriesTheLimits) {
   PackCall call = NewCall();
-  ASSERT_TRUE(call.Send(Open{kProtocolVersion, MakeSpec(8, 4)}));
+  ASSERT_TRUE(call.Send(OpenWith(MakeSpec(8, 4))));
   Response response;
   ASSERT_TRUE(call.Read(&response));
   const auto* opened = std::get_if<Opened>(&response.event);
@@ -179,7 +124,7 @@ TEST_F(PackServiceTest, OpenedCarriesTheLimits) {
 
 TEST_F(PackServiceTest, RefusedBatchDoesNotEndTheStream) {
   PackCall call = NewCall();
-  ASSERT_TRUE(call.Send(Open{kProtocolVersion, MakeSpec(8, 4)}));
+  ASSERT_TRUE(call.Send(OpenWith(MakeSpec(8, 4))));
   ASSERT_TRUE(call.Send(Batch{1, {3, 9}}));
   Response response;
   const Refused* refused = nullptr;
@@ -206,21 +151,21 @@ struct Violation {
 };
 
 TEST_F(PackServiceTest, ViolationsEndTheStreamWithTheirCode) {
-  const Open open{kProtocolVersion, MakeSpec(8, 4)};
+  const Open open = OpenWith(MakeSpec(8, 4));
+  Open other_version = open;
+  other_version.protocol_version = 99;
   PackSpec unknown = MakeSpec(8, 4);
   unknown.algorithm = "magic";
   const std::vector<Violation> violations = {
       {{Batch{1, {3}}}, absl::StatusCode::kFailedPrecondition, "open"},
       {{std::monostate()}, absl::StatusCode::kFailedPrecondition, "content"},
       {{open, open}, absl::StatusCode::kFailedPrecondition, "open"},
-      {{Open{99, MakeSpec(8, 4)}}, absl::StatusCode::kFailedPrecondition, "99"},
-      {{Open{kProtocolVersion, MakeSpec(0, 4)}},
+      {{other_version}, absl::StatusCode::kFailedPrecondition, "99"},
+      {{OpenWith(MakeSpec(0, 4))},
        absl::StatusCode::kInvalidArgument,
        "capacity_tokens"},
-      {{Open{kProtocolVersion, unknown}},
-       absl::StatusCode::kInvalidArgument,
-       "spfhp"},
-      {{Open{kProtocolVersion, MakeSpec(8, 100001)}},
+      {{OpenWith(unknown)}, absl::StatusCode::kInvalidArgument, "spfhp"},
+      {{OpenWith(MakeSpec(8, 100001))},
        absl::StatusCode::kResourceExhausted,
        "100000"},
       {{open, Batch{1, {3}}, Batch{3, {3}}},
@@ -247,7 +192,7 @@ TEST_F(PackServiceTest, ViolationsEndTheStreamWithTheirCode) {
 
 TEST_F(PackServiceTest, ClosingWithoutEndIsAViolation) {
   PackCall call = NewCall();
-  ASSERT_TRUE(call.Send(Open{kProtocolVersion, MakeSpec(8, 4)}));
+  ASSERT_TRUE(call.Send(OpenWith(MakeSpec(8, 4))));
   call.WritesDone();
   Packs packs;
   call.ReadAll(&packs);
@@ -262,7 +207,7 @@ TEST_F(PackServiceTest, SlowReaderIsHeldUp) {
   constexpr uint64_t kBatches = 1000;
   constexpr uint64_t kBatchSequences = 16384;
   PackCall call = NewCall();
-  ASSERT_TRUE(call.Send(Open{kProtocolVersion, MakeSpec(8, 1)}));
+  ASSERT_TRUE(call.Send(OpenWith(MakeSpec(8, 1))));
   std::thread writer([&] {
     const std::vector<uint32_t> lengths(kBatchSequences, 8);
     for (uint64_t i = 1; i <= kBatches; ++i) {
@@ -289,7 +234,7 @@ TEST_F(PackServiceTest, CancelledStreamsLeaveNothing) {
   constexpr int kCalls = 100;
   for (int i = 0; i < kCalls; ++i) {
     PackCall call(channel);
-    ASSERT_TRUE(call.Send(Open{kProtocolVersion, MakeSpec(8, 4)}));
+    ASSERT_TRUE(call.Send(OpenWith(MakeSpec(8, 4))));
     Response response;
     ASSERT_TRUE(call.Read(&response));
     // Some while answers are on the way, some while the server waits.
@@ -307,7 +252,7 @@ TEST_F(PackServiceTest, CancelledStreamsLeaveNothing) {
 // Of a stream that is cancelled, what was packed and what was not is told.
 TEST_F(PackServiceTest, AbandonedSequencesAreCounted) {
   PackCall call = NewCall();
-  ASSERT_TRUE(call.Send(Open{kProtocolVersion, MakeSpec(8, 4)}));
+  ASSERT_TRUE(call.Send(OpenWith(MakeSpec(8, 4))));
   ASSERT_TRUE(call.Send(Batch{1, {8, 8, 8, 8, 3, 2}}));
   Response response;
   do {

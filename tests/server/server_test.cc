@@ -304,6 +304,14 @@ class StopTest : public ServerTest {
     EXPECT_EQ(status.error_message(), "the server is stopping");
   }
 
+  // The server's word that it stops, behind a snapshot.
+  void ReadDrain() {
+    ASSERT_TRUE(stream_->Read(&response_));
+    EXPECT_TRUE(response_.has_snapshot());
+    ASSERT_TRUE(stream_->Read(&response_));
+    EXPECT_TRUE(response_.has_drain());
+  }
+
   // Waits until the server has taken so many.
   void AwaitSequences(uint64_t count) const {
     const absl::Time limit = absl::Now() + kLimit;
@@ -324,6 +332,7 @@ class StopTest : public ServerTest {
 
 TEST_F(StopTest, OpenStreamIsCutAfterTheGrace) {
   server_->Stop(absl::Milliseconds(100));
+  ReadDrain();
   EXPECT_FALSE(stream_->Read(&response_));
   ExpectStopping(stream_->Finish());
   EXPECT_EQ(server_->totals().streams, 1);
@@ -407,6 +416,7 @@ TEST_F(StopTest, ClientThatDoesNotReadIsCut) {
 
 TEST_F(StopTest, DestructionStops) {
   server_.reset();
+  ReadDrain();
   EXPECT_FALSE(stream_->Read(&response_));
   ExpectStopping(stream_->Finish());
 }

@@ -42,7 +42,11 @@ const std::map<std::string, std::pair<std::string, std::string>>& Samples() {
           {"tls-refresh", {"1", "86400"}},
           {"max-window", {"512", "1024"}},
           {"max-plan", {"10", "20"}},
+          {"max-streams", {"1", "1000000"}},
+          {"max-memory", {"64M", "3G"}},
           {"grace", {"0", "1.5"}},
+          {"idle-timeout", {"0", "60"}},
+          {"packing-threads", {"1", "8"}},
           {"log-format", {"json", "text"}},
       };
   return *samples;

@@ -31,7 +31,11 @@ def samples(tmp_path_factory):
         "tls-refresh": "30",
         "max-window": "512",
         "max-plan": "1000",
+        "max-streams": "100",
+        "max-memory": "512M",
         "grace": "1.5",
+        "idle-timeout": "60",
+        "packing-threads": "2",
         "log-format": "json",
     }
 
