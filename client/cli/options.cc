@@ -322,6 +322,7 @@ void AddServer(CLI::App* app, CommandOptions* options) {
              &options->client.answer_within,
              "Give up a server that owes an answer for so long,\n"
              "and try the next");
+  AddTls(app, options);
 }
 
 void AddSurvival(CLI::App* app, CommandOptions* options) {
@@ -336,7 +337,6 @@ void AddSurvival(CLI::App* app, CommandOptions* options) {
           })
       ->type_name("SECONDS")
       ->group(kServerGroup);
-  AddTls(app, options);
 }
 
 void AddAdvise(CLI::App* app, CommandOptions* options) {

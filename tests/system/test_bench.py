@@ -65,7 +65,7 @@ def test_a_server_that_dies_is_a_failure(servers):
 def test_refusals(folder, shared_server, write_lengths):
     nobody = f"unix:{folder}/nobody.sock"
     assert_refused(packhouse("bench", "service", "--target", nobody,
-                             "--unavailable-for", 0.1), "nobody.sock", code=1)
+                             "--answer-within", 0.1), "nobody.sock", code=1)
     target = shared_server.targets[0]
     assert_refused(packhouse("bench", "service", write_lengths([9]), "--target",
                              target, "--capacity", 8), "--overlong")
