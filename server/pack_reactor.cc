@@ -229,6 +229,7 @@ void PackReactor::OnCancel() {
 }
 
 void PackReactor::Break() {
+  if (finished_) return;  // and counted: what breaks now breaks nothing
   broken_ = true;
   while (queue_.size() > (writing_ ? 1 : 0)) {
     queued_units_ -= queue_.back().units;
