@@ -21,7 +21,7 @@ namespace {
 
 // The list twice (as it came and as it is packed), the tables of the rules, the
 // packs and their message: measured over the rules at 2^20 sequences.
-constexpr uint64_t kPlanUnitBytes = 200;
+constexpr uint64_t kPlanUnitBytes = 300;
 constexpr uint64_t kPlanBytes = 1 << 20;
 
 absl::Status Invalid(const char* reason, absl::Status status) {

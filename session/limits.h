@@ -61,7 +61,8 @@ uint64_t MaxDisplacement(const PackSpec& spec);
 uint64_t MaxWaitingSequences(const PackSpec& spec);
 
 // Bytes that a stream of this spec takes in a server at most, when its client
-// does its worst: sends what it may and never reads.
+// does its worst: sends what it may and never reads. What a request takes while
+// it is being served comes on top, for as many as there are threads.
 uint64_t StreamMemoryBound(const PackSpec& spec, const SessionLimits& limits);
 
 }  // namespace packhouse

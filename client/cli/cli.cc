@@ -186,6 +186,19 @@ void AddHealth(Program* program) {
   AddServer(app, &program->options);
 }
 
+void AddStatus(Program* program) {
+  CLI::App* app = AddCommand(
+      program, "status", &RunStatus, "Show a packhoused and its open streams",
+      "Memory is the most that a stream can come to take. Unread is what "
+      "waits\n"
+      "because its client does not read.\n"
+      "\n"
+      "Example:\n"
+      "  packhouse status --target unix:/run/packhouse.sock");
+  AddJson(app, &program->options);
+  AddServer(app, &program->options);
+}
+
 void AddCommands(Program* program) {
   CLI::App* app = &program->app;
   app->formatter(std::make_shared<HelpFormatter>());
@@ -204,6 +217,7 @@ void AddCommands(Program* program) {
   AddAdvise(program);
   AddBench(program);
   AddHealth(program);
+  AddStatus(program);
 }
 
 // What is wrong with the arguments that CLI11 could not parse. A mistyped

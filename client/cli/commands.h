@@ -59,6 +59,7 @@ absl::Status RunBenchPacking(const CommandOptions& options, std::ostream& out);
 absl::Status RunBenchService(const CommandOptions& options, std::ostream& out);
 
 absl::Status RunHealth(const CommandOptions& options, std::ostream& out);
+absl::Status RunStatus(const CommandOptions& options, std::ostream& out);
 
 }  // namespace packhouse
 

@@ -2,6 +2,7 @@
 
 #include "server/metrics.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -180,11 +181,128 @@ TEST(StreamMeter, ExactAfterEveryRequest) {
                 samples["packhouse_abandoned_tokens_total"]);
 }
 
+// What the header promises, of a scrape between two requests.
+void ExpectBalance(const Metrics& metrics) {
+  std::map<std::string, double> samples = Scrape(metrics);
+  const auto total = [&samples](const char* name) {
+    return samples.at(std::string("packhouse_") + name);
+  };
+  EXPECT_EQ(total("sequences_total") + total("extra_pieces_total") +
+                total("resumed_units_total"),
+            total("packed_units_total") + total("replayed_units_total") +
+                total("pending_units") + total("abandoned_units_total") +
+                total("dropped_sequences_total{reason=\"overlong\"}") +
+                total("dropped_sequences_total{reason=\"empty\"}"));
+}
+
+// A stream is cut again and again and goes on from its last snapshot; the
+// client has more packs by then than the snapshot covers.
+TEST(StreamMeter, BalanceHoldsWhereStreamsGoOn) {
+  std::mt19937 random(11);
+  Metrics metrics;
+  PackSpec spec;
+  spec.capacity_tokens = 64;
+  spec.window_sequences = 20;
+  spec.overlong = Overlong::kSplit;
+  spec.empty = Empty::kDrop;
+  std::vector<Batch> inputs;
+  for (uint64_t number = 1; number <= 200; ++number) {
+    Batch batch;
+    batch.number = number;
+    batch.lengths.resize(random() % 30);
+    for (uint32_t& length : batch.lengths) length = random() % 150;
+    inputs.push_back(batch);
+  }
+  absl::optional<Snapshot> last;
+  uint64_t received_packs = 0;
+  uint64_t most = 0;
+  while (most < inputs.size()) {
+    ServerSession session(SessionLimits(), 1);
+    StreamMeter meter(&metrics);
+    const auto update = [&](const std::vector<Response>& responses) {
+      for (const Response& response : responses) {
+        if (const auto* list = std::get_if<PackList>(&response.event)) {
+          EXPECT_EQ(list->first_number, received_packs + 1);
+          received_packs += list->packs.size();
+        }
+        if (const auto* snapshot = std::get_if<Snapshot>(&response.event)) {
+          last = *snapshot;
+        }
+      }
+      meter.Update(session);
+      ExpectBalance(metrics);
+    };
+    std::vector<Response> responses;
+    Open open;
+    open.spec = spec;
+    open.resume = Resume{last.has_value() ? last->state : "", received_packs};
+    ASSERT_THAT(session.Receive(open, &responses), IsOk());
+    update(responses);
+    const uint64_t begin = last.has_value() ? last->received_number : 0;
+    const uint64_t end =
+        std::min<uint64_t>(inputs.size(), most + 1 + random() % 20);
+    for (uint64_t i = begin; i < end; ++i) {
+      responses.clear();
+      ASSERT_THAT(session.Receive(inputs[i], &responses), IsOk());
+      if (random() % 10 == 0) session.AppendSnapshot(&responses);
+      update(responses);
+    }
+    most = std::max(most, end);
+    if (most == inputs.size()) {
+      responses.clear();
+      ASSERT_THAT(session.Receive(End{most + 1}, &responses), IsOk());
+      update(responses);
+    }
+    meter.End(absl::StatusCode::kOk);
+    ExpectBalance(metrics);
+  }
+  std::map<std::string, double> samples = Scrape(metrics);
+  EXPECT_GT(samples["packhouse_resumed_units_total"], 0);
+  EXPECT_GT(samples["packhouse_replayed_units_total"], 0);
+  EXPECT_GT(samples["packhouse_snapshots_total"], 0);
+  EXPECT_GT(samples["packhouse_snapshot_bytes_total"],
+            samples["packhouse_snapshots_total"]);
+  // Each pack counts once, however often it was decided.
+  EXPECT_EQ(samples["packhouse_packs_total"], received_packs);
+  EXPECT_EQ(samples["packhouse_tokens_total"] +
+                samples["packhouse_resumed_tokens_total"],
+            samples["packhouse_slot_tokens_total"] -
+                samples["packhouse_waste_tokens_total{cause=\"tail\"}"] -
+                samples["packhouse_waste_tokens_total{cause=\"alignment\"}"] +
+                samples["packhouse_replayed_tokens_total"] +
+                samples["packhouse_abandoned_tokens_total"] +
+                samples["packhouse_truncated_tokens_total"] +
+                samples["packhouse_dropped_tokens_total"]);
+}
+
+TEST(Metrics, Load) {
+  Metrics metrics;
+  MemoryBudget memory(1000);
+  const auto share = memory.Take(300);
+  metrics.SetLoad({4, 3, 7}, memory);
+  metrics.CountWait(absl::Milliseconds(2));
+  metrics.CountWait(absl::Seconds(20));
+  metrics.CountResumed();
+  metrics.CountDrained();
+  std::map<std::string, double> samples = Scrape(metrics);
+  EXPECT_EQ(samples["packhouse_memory_committed_bytes"], 300);
+  EXPECT_EQ(samples["packhouse_memory_limit_bytes"], 1000);
+  EXPECT_EQ(samples["packhouse_pool_threads"], 4);
+  EXPECT_EQ(samples["packhouse_pool_busy_threads"], 3);
+  EXPECT_EQ(samples["packhouse_pool_queued_jobs"], 7);
+  EXPECT_EQ(samples["packhouse_pool_wait_seconds_bucket{le=\"0.001\"}"], 0);
+  EXPECT_EQ(samples["packhouse_pool_wait_seconds_bucket{le=\"0.01\"}"], 1);
+  EXPECT_EQ(samples["packhouse_pool_wait_seconds_bucket{le=\"+Inf\"}"], 2);
+  EXPECT_EQ(samples["packhouse_resumed_streams_total"], 1);
+  EXPECT_EQ(samples["packhouse_drained_streams_total"], 1);
+}
+
 TEST(Metrics, StreamsByCode) {
   Metrics metrics;
   for (const char* code :
        {"OK", "CANCELLED", "INVALID_ARGUMENT", "FAILED_PRECONDITION",
-        "OUT_OF_RANGE", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "UNKNOWN"}) {
+        "OUT_OF_RANGE", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "ABORTED",
+        "DEADLINE_EXCEEDED", "UNKNOWN"}) {
     const std::string name =
         std::string("packhouse_streams_ended_total{code=\"") + code + "\"}";
     EXPECT_THAT(Scrape(metrics), testing::Contains(testing::Pair(name, 0)));

@@ -295,6 +295,34 @@ TEST_F(StreamLifeTest, AStuckReaderDoesNotHoldUpOthers) {
   EXPECT_FALSE(stuck->Finish().ok());
 }
 
+// Calls take no threads: however many are open, the next is answered.
+TEST_F(StreamLifeTest, ManyIdleStreamsBesideOneThatIsNot) {
+  Start();
+  std::vector<std::unique_ptr<PackCall>> idle;
+  for (int i = 0; i < 200; ++i) {
+    idle.push_back(NewCall());
+    ASSERT_TRUE(idle.back()->SendOpen(Named(std::to_string(i), 1)));
+  }
+  const auto call = NewCall();
+  ASSERT_TRUE(call->SendOpen(OpenWith(MakeSpec(8, 4))));
+  ASSERT_TRUE(call->Send(Batch{1, {8, 8}}));
+  ASSERT_TRUE(call->Send(End{2}));
+  Packs packs;
+  call->ReadAll(&packs);
+  EXPECT_THAT(call->Finish(), IsOk());
+  EXPECT_EQ(packs.size(), 2);
+  EXPECT_EQ(GetStatus().streams_size(), 200);
+  // Each of them still works, all at once.
+  for (const auto& each : idle) ASSERT_TRUE(each->Send(Batch{1, {8, 3}}));
+  for (const auto& each : idle) {
+    Response response;
+    ASSERT_TRUE(each->Read(&response));
+  }
+  idle.clear();
+  AwaitStreams(0);
+  EXPECT_EQ(GetStatus().server().committed_bytes(), 0);
+}
+
 // ---- Idle
 
 TEST_F(StreamLifeTest, AnIdleStreamEndsBehindASnapshot) {

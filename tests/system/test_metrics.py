@@ -35,11 +35,16 @@ def assert_adds_up(samples):
         samples['packhouse_dropped_sequences_total{reason="overlong"}'] +
         samples['packhouse_dropped_sequences_total{reason="empty"}'])
     assert (samples["packhouse_sequences_total"] +
-            samples["packhouse_extra_pieces_total"]) == (
+            samples["packhouse_extra_pieces_total"] +
+            samples["packhouse_resumed_units_total"]) == (
                 samples["packhouse_packed_units_total"] +
+                samples["packhouse_replayed_units_total"] +
                 samples["packhouse_abandoned_units_total"] + dropped)
-    assert samples["packhouse_tokens_total"] == (
+    assert samples["packhouse_memory_committed_bytes"] == 0
+    assert (samples["packhouse_tokens_total"] +
+            samples["packhouse_resumed_tokens_total"]) == (
         samples["packhouse_slot_tokens_total"] - waste +
+        samples["packhouse_replayed_tokens_total"] +
         samples["packhouse_abandoned_tokens_total"] +
         samples["packhouse_truncated_tokens_total"] +
         samples["packhouse_dropped_tokens_total"])
