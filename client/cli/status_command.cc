@@ -24,18 +24,19 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // All pages in one answer.
-absl::StatusOr<v1::GetStatusResponse> GetStatus(const RemoteServer& server) {
+absl::StatusOr<v1::GetStatusResponse> GetStatus(const RemoteServer& server,
+                                                absl::Duration limit) {
   const auto stub = v1::AdminService::NewStub(server.channel());
   v1::GetStatusResponse all;
   v1::GetStatusRequest request;
   do {
     grpc::ClientContext context;
     context.set_wait_for_ready(true);
-    context.set_deadline(absl::ToChronoTime(absl::Now() + server.wait_limit()));
+    context.set_deadline(absl::ToChronoTime(absl::Now() + limit));
     v1::GetStatusResponse page;
     const grpc::Status status = stub->GetStatus(&context, request, &page);
     if (status.error_code() == grpc::DEADLINE_EXCEEDED) {
-      return server.Late("answer");
+      return server.Silent(limit);
     }
     if (!status.ok()) return server.Error(status);
     *all.mutable_server() = page.server();
@@ -187,8 +188,8 @@ std::string StreamsText(const v1::GetStatusResponse& status) {
 absl::Status RunStatus(const CommandOptions& options, std::ostream& out) {
   absl::StatusOr<Address> target = ParseAddress(options.client.target);
   if (!target.ok()) return target.status();
-  const absl::StatusOr<v1::GetStatusResponse> status =
-      GetStatus(RemoteServer(*target, options.client.wait_limit));
+  const absl::StatusOr<v1::GetStatusResponse> status = GetStatus(
+      RemoteServer(*target, options.client.tls), options.client.answer_within);
   if (!status.ok()) return status.status();
   if (options.json) {
     Json json = {{"server", ServerJson(status->server())},
