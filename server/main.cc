@@ -1,5 +1,6 @@
 // The program packhoused: options in, a Server until a signal says stop.
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -112,6 +113,15 @@ void ConfigureAllocator() {
 #endif
 }
 
+// As many connections as the system lets the process have: the soft limit is
+// meant for programs that use select.
+void RaiseDescriptorLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 sigset_t StopSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -176,6 +186,7 @@ std::vector<std::string> Environment() {
 
 int Main(int argc, char** argv) {
   ConfigureAllocator();
+  RaiseDescriptorLimit();
   // Before any thread starts, so that all inherit it and only sigwait takes
   // these signals.
   const sigset_t signals = StopSignals();
