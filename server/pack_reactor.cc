@@ -243,6 +243,8 @@ void PackReactor::OnDone() {
   {
     absl::MutexLock lock(&mutex_);
     if (broken_) CountEnd();
+    // Before the next stream may come in; a job keeps it to its end.
+    if (!receiving_) memory_ = MemoryBudget::Share();
   }
   host_->streams.Leave(this);
   // A job may still hold it.

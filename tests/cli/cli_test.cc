@@ -361,7 +361,7 @@ TEST_F(CliTest, WrongCommands) {
   EXPECT_THAT(
       Packhouse({}),
       Refused(2, HasSubstr("plan, stream, verify, advise, bench, health")));
-  for (const std::string name : {"status", "pack", ""}) {
+  for (const std::string name : {"state", "pack", ""}) {
     EXPECT_THAT(Packhouse({name, lengths_}),
                 Refused(2, HasSubstr("unknown command")));
   }
