@@ -19,7 +19,7 @@ constexpr absl::Duration kGoodbyeLimit = absl::Seconds(10);
 
 // A message up to this size is kept for the next one: then a stream of small
 // answers allocates nothing, and an idle one holds no large buffer.
-constexpr uint64_t kSpareUnits = 4096;
+constexpr uint64_t kSpareUnits = kMaxQueuedUnits;
 
 // What a response takes until it is written, in units of kUnitBytes: a message
 // has that for an ordinal and a size.

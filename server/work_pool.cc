@@ -13,7 +13,10 @@ namespace {
 
 // How much nicer a thread of the pool is than the rest of the process: under
 // full load it gets a third of what a thread of gRPC gets, so that light
-// requests are answered first, and the whole machine where that is idle.
+// requests are answered first, and the whole machine where that is idle. With
+// three streams of `sliding thorough` on two cores, nine in ten batches of a
+// fourth were answered within 0.30 to 0.42 ms at the same priority, within 0.29
+// to 0.30 at this, and within 0.24 to 0.29 with no other stream.
 constexpr int kNiceness = 5;
 
 // On Linux the priority is that of a thread, not of the process.

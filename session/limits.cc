@@ -27,7 +27,7 @@ constexpr uint64_t kWaitingLengthBytes = 2 * sizeof(uint32_t);
 
 // The rest: what gRPC keeps of a call, what it has read ahead, and messages of
 // usual size.
-constexpr uint64_t kStreamBytes = 192 << 10;
+constexpr uint64_t kStreamBytes = 384 << 10;
 
 bool Drops(const PackSpec& spec) {
   return spec.overlong == Overlong::kDrop || spec.empty == Empty::kDrop;
