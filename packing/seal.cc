@@ -18,8 +18,7 @@ uint64_t Checksum(absl::string_view bytes) {
 
 std::string ChecksumBytes(absl::string_view bytes) {
   std::string text;
-  for (uint64_t sum = Checksum(bytes); text.size() < kSealBytes;
-       sum >>= 8) {
+  for (uint64_t sum = Checksum(bytes); text.size() < kSealBytes; sum >>= 8) {
     text.push_back(static_cast<char>(sum));
   }
   return text;

@@ -37,8 +37,7 @@ Response MakeResponse(uint64_t near, uint64_t pack, FuzzBytes* bytes) {
       response.event = Opened{1, 1, bytes->Byte(), 1, 1};
       break;
     case 1:
-      response.event =
-          Refused{bytes->Byte(), absl::InvalidArgumentError("no")};
+      response.event = Refused{bytes->Byte(), absl::InvalidArgumentError("no")};
       break;
     case 2:
       response.event = Ended{bytes->Byte(), bytes->Byte(), bytes->Byte()};

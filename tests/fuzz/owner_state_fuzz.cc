@@ -28,8 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const std::string saved = session->Save();
-  absl::StatusOr<ClientSession> again =
-      ClientSession::Restore(spec, 16, saved);
+  absl::StatusOr<ClientSession> again = ClientSession::Restore(spec, 16, saved);
   Require(again.ok() && again->Save() == saved, "a state that does not keep");
 
   session->Take();
