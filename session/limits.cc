@@ -25,8 +25,8 @@ constexpr uint64_t kAnsweredUnitBytes = 12;
 // holds.
 constexpr uint64_t kWaitingLengthBytes = 2 * sizeof(uint32_t);
 
-// The rest: what gRPC keeps of a call, what it has read ahead, and messages of
-// usual size.
+// The rest: what gRPC keeps of a call and has read ahead (256 KiB, see
+// server/server.cc), and messages of usual size.
 constexpr uint64_t kStreamBytes = 384 << 10;
 
 bool Drops(const PackSpec& spec) {
