@@ -29,6 +29,13 @@
 namespace packhouse {
 namespace {
 
+// A connection that breaks may say so with any of several codes.
+absl::Status InOurWords(const absl::Status& cause) {
+  const bool broke = absl::IsCancelled(cause) || absl::IsInternal(cause) ||
+                     absl::IsUnknown(cause);
+  return broke ? absl::UnavailableError(cause.message()) : cause;
+}
+
 // How far Add may run ahead of the writes, in batches. Enough that the sender
 // has work while the adding thread sleeps until half of it is gone; a bound on
 // memory where there is no server or no credit.
@@ -385,7 +392,9 @@ void Connection::Disconnect() {
 
 void Connection::FailTry(const absl::Status& cause) {
   Disconnect();
-  if (options_.unavailable_for == absl::ZeroDuration()) return Fail(cause);
+  if (options_.unavailable_for == absl::ZeroDuration()) {
+    return Fail(InOurWords(cause));
+  }
   last_cause_ = cause;
   target_ = (target_ + 1) % targets_.size();
   next_try_ = SteadyNow() + backoff_.Next();
