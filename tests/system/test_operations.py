@@ -35,6 +35,25 @@ def process_status(server, *names):
             for name in names]
 
 
+def start_stuck_stream(folder, name, lengths, hold_after, window=64):
+    """A stream that stands still when so many bytes have gone to the server,
+    and the proxy between the two that passes no more on."""
+    path = folder / name
+    proxy = Proxy(path, folder / "server.sock", hold_after=hold_after,
+                  answers=100)
+    client = subprocess.Popen(
+        [BIN / "packhouse", "stream", lengths, "--target", f"unix:{path}",
+         "--capacity", "2048", "--window", str(window)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return client, proxy
+
+
+def end_stuck_stream(client, proxy):
+    client.kill()
+    client.wait(WAIT_S)
+    proxy.close()
+
+
 @pytest.fixture
 def stuck_streams(folder, write_lengths):
     """Starts streams that stand still in the middle: each has a proxy between
@@ -45,24 +64,15 @@ def stuck_streams(folder, write_lengths):
         lengths = write_lengths(
             (1 + i * 7919 % 2048 for i in range(300_000)), "stuck.txt")
         for _ in range(count):
-            path = folder / f"proxy-{len(started)}.sock"
-            proxy = Proxy(path, folder / "server.sock", hold_after=50_000,
-                          answers=100)
-            client = subprocess.Popen(
-                [BIN / "packhouse", "stream", lengths, "--target",
-                 f"unix:{path}", "--capacity", "2048", "--window",
-                 str(window)],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            started.append((client, proxy))
+            started.append(start_stuck_stream(
+                folder, f"proxy-{len(started)}.sock", lengths, 50_000, window))
         for _, proxy in started[-count:]:
             assert proxy.held.wait(WAIT_S)
         return started[-count:]
 
     yield start
     for client, proxy in started:
-        client.kill()
-        client.wait(WAIT_S)
-        proxy.close()
+        end_stuck_stream(client, proxy)
 
 
 # ---- packhouse status
@@ -215,9 +225,7 @@ def test_clients_that_leave_while_draining_are_no_error(servers,
     server.send(signal.SIGTERM)
     wait_until(lambda: get(server, "/healthz").status == 503)
     for client, proxy in streams:
-        client.kill()
-        client.wait(WAIT_S)
-        proxy.close()
+        end_stuck_stream(client, proxy)
     assert server.process.wait(WAIT_S) == 0
     lines = [json.loads(line) for line in server.log().splitlines()]
     assert lines[-1]["drained_streams"] == 2
@@ -311,18 +319,11 @@ def test_cancelled_streams_leave_nothing(servers, folder, write_lengths):
     lengths = write_lengths(1 + i * 7919 % 2048 for i in range(300_000))
 
     def cancel(times):
-        for i in range(times):
-            path = folder / f"cancel-{time.monotonic_ns()}.sock"
-            proxy = Proxy(path, folder / "server.sock", hold_after=20_000,
-                          answers=100)
-            client = subprocess.Popen(
-                [BIN / "packhouse", "stream", lengths, "--target",
-                 f"unix:{path}", "--capacity", "2048", "--window", "64"],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(times):
+            client, proxy = start_stuck_stream(
+                folder, f"cancel-{time.monotonic_ns()}.sock", lengths, 20_000)
             assert proxy.held.wait(WAIT_S)
-            client.kill()
-            client.wait(WAIT_S)
-            proxy.close()
+            end_stuck_stream(client, proxy)
         wait_until(lambda: status_of(server)["streams"] == [])
 
     cancel(20)

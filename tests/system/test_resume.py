@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from conftest import BIN, WAIT_S, get, spec_arguments, succeed
-from cutting_proxy import CuttingProxy
+from proxy import CuttingProxy
 
 CAPACITY = 2048
 LENGTHS = 400_000
