@@ -111,8 +111,7 @@ class InProcessStream final : public PackStream {
   // Nothing can be seen of a stream between two calls, so that it is early
   // enough to flush it in the second.
   absl::Status FlushIfIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (flush_after_ == absl::InfiniteDuration() || client_.end_given() ||
-        client_.unflushed_sequences() == 0 ||
+    if (flush_after_ == absl::InfiniteDuration() || !client_.has_unflushed() ||
         absl::Now() < given_at_ + flush_after_) {
       return status_;
     }

@@ -29,13 +29,6 @@
 namespace packhouse {
 namespace {
 
-// A connection that breaks may say so with any of several codes.
-absl::Status InOurWords(const absl::Status& cause) {
-  const bool broke = absl::IsCancelled(cause) || absl::IsInternal(cause) ||
-                     absl::IsUnknown(cause);
-  return broke ? absl::UnavailableError(cause.message()) : cause;
-}
-
 // How far Add may run ahead of the writes, in batches. Enough that the sender
 // has work while the adding thread sleeps until half of it is gone; a bound on
 // memory where there is no server or no credit.
@@ -335,9 +328,7 @@ void Connection::Advance() {
 }
 
 absl::Time Connection::FlushIfIdle(absl::Time now) {
-  if (session_.unflushed_sequences() == 0 || session_.end_given()) {
-    return kNever;
-  }
+  if (!session_.has_unflushed()) return kNever;
   const absl::Time due = given_at_ + options_.flush_after;
   if (now < due) return due;
   session_.Flush().IgnoreError();  // fails after the end only
@@ -393,7 +384,7 @@ void Connection::Disconnect() {
 void Connection::FailTry(const absl::Status& cause) {
   Disconnect();
   if (options_.unavailable_for == absl::ZeroDuration()) {
-    return Fail(InOurWords(cause));
+    return Fail(OnlyTryFailed(cause));
   }
   last_cause_ = cause;
   target_ = (target_ + 1) % targets_.size();

@@ -39,6 +39,13 @@ bool HasRetryInfo(const std::string& details) {
   return false;
 }
 
+// True for what gRPC or a proxy says of a connection that broke.
+bool IsBroken(absl::StatusCode code) {
+  return code == absl::StatusCode::kCancelled ||
+         code == absl::StatusCode::kInternal ||
+         code == absl::StatusCode::kUnknown;
+}
+
 // `text`, or the first bytes of it.
 std::string Shortened(std::string text, size_t max_bytes) {
   if (text.size() <= max_bytes) return text;
@@ -55,13 +62,15 @@ bool IsWorthRetry(const grpc::Status& status) {
       return true;
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       return HasRetryInfo(status.error_details());
-    case grpc::StatusCode::CANCELLED:
-    case grpc::StatusCode::INTERNAL:
-    case grpc::StatusCode::UNKNOWN:
-      return status.error_details().empty();
     default:
-      return false;
+      return IsBroken(static_cast<absl::StatusCode>(status.error_code())) &&
+             status.error_details().empty();
   }
+}
+
+absl::Status OnlyTryFailed(const absl::Status& cause) {
+  return IsBroken(cause.code()) ? absl::UnavailableError(cause.message())
+                                : cause;
 }
 
 Backoff::Backoff() : limit_(kFirstLimit), random_(std::random_device()()) {}

@@ -28,6 +28,10 @@ namespace packhouse {
 // Every other code is final.
 bool IsWorthRetry(const grpc::Status& status);
 
+// The error of a failed call that was worth another try and gets none: with
+// UNAVAILABLE in place of the codes of a broken connection.
+absl::Status OnlyTryFailed(const absl::Status& cause);
+
 // Waits that double from 50 ms to 2 s, each drawn anew from 0 to that
 // ("full jitter": clients that lost one server do not come back as one crowd).
 class Backoff {

@@ -21,9 +21,17 @@ absl::Status AfterFinish() {
   return absl::FailedPreconditionError("the packer was finished before");
 }
 
+constexpr char kState[] = "the state of a packer";
+
 absl::Status BadState(absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("the state of a packer ", what));
+  return absl::InvalidArgumentError(absl::StrCat(kState, " ", what));
+}
+
+uint64_t MaxBytes(const Rule& rule, const Intake& intake) {
+  constexpr uint64_t kAnyNumber = ~uint64_t{0};
+  return MaxNumberBytes(kStateVersion) + MaxNumberBytes(kAnyNumber) +
+         /*finished*/ 1 + MaxNumberBytes(kMaxStreamCount) +
+         rule.MaxStateBytes() + intake.MaxStateBytes() + kSealBytes;
 }
 
 std::vector<std::string> OnlineNames() {
@@ -37,11 +45,7 @@ std::vector<std::string> OnlineNames() {
 }  // namespace
 
 uint64_t MaxStateBytes(const PackSpec& spec) {
-  constexpr uint64_t kAnyNumber = ~uint64_t{0};
-  return MaxNumberBytes(kStateVersion) + MaxNumberBytes(kAnyNumber) +
-         /*finished*/ 1 + MaxNumberBytes(kMaxStreamCount) +
-         NewRule(spec)->MaxStateBytes() + Intake(spec).MaxStateBytes() +
-         kSealBytes;
+  return MaxBytes(*NewRule(spec), Intake(spec));
 }
 
 absl::StatusOr<Packer> Packer::Create(const PackSpec& spec) {
@@ -67,22 +71,15 @@ absl::StatusOr<Packer> Packer::Restore(const PackSpec& spec,
                                        absl::string_view state) {
   absl::StatusOr<Packer> packer = Create(spec);
   if (!packer.ok()) return packer;
-  if (state.size() > MaxStateBytes(spec)) {
-    return BadState(absl::StrCat("has ", state.size(),
-                                 " bytes, one of this spec has at most ",
-                                 MaxStateBytes(spec)));
+  const uint64_t limit = MaxBytes(*packer->rule_, *packer->intake_);
+  if (state.size() > limit) {
+    return BadState(absl::StrCat(
+        "has ", state.size(), " bytes, one of this spec has at most ", limit));
   }
-  const absl::optional<absl::string_view> bytes = Unseal(state);
-  if (!bytes.has_value()) return BadState("is damaged");
-  StateReader reader(*bytes);
-  const uint64_t version = reader.Number();
-  if (version != kStateVersion) {
-    return BadState(absl::StrCat("has version ", version, ", this build knows ",
-                                 kStateVersion));
-  }
-  if (reader.Number() != Fingerprint(spec)) {
-    return BadState("is of another spec");
-  }
+  absl::StatusOr<StateReader> opened =
+      OpenState(kState, kStateVersion, spec, state);
+  if (!opened.ok()) return opened.status();
+  StateReader& reader = *opened;
   packer->finished_ = reader.NumberUpTo(1) == 1;
   const uint64_t units = reader.Count();
   packer->rule_->Restore(units, &reader);
@@ -93,14 +90,12 @@ absl::StatusOr<Packer> Packer::Restore(const PackSpec& spec,
 }
 
 std::string Packer::Save() const {
-  StateWriter writer;
-  writer.Number(kStateVersion);
-  writer.Number(Fingerprint(spec_));
+  StateWriter writer = BeginState(kStateVersion, spec_);
   writer.Number(finished_);
   writer.Number(intake_->units());
   rule_->Save(&writer);
   intake_->Save(rule_->PendingNumbers(), &writer);
-  return Seal(std::move(writer).Take());
+  return SealState(std::move(writer).Take());
 }
 
 absl::Status Packer::Add(absl::Span<const uint32_t> lengths, Packs* packs) {

@@ -1,9 +1,10 @@
 #include "packing/seal.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "packing/state.h"
 
 namespace packhouse {
 namespace {
@@ -26,19 +27,6 @@ std::string ChecksumBytes(absl::string_view bytes) {
 
 }  // namespace
 
-std::string Seal(std::string bytes) {
-  bytes += ChecksumBytes(bytes);
-  return bytes;
-}
-
-absl::optional<absl::string_view> Unseal(absl::string_view sealed) {
-  if (sealed.size() < kSealBytes) return absl::nullopt;
-  const size_t size = sealed.size() - kSealBytes;
-  const absl::string_view bytes = sealed.substr(0, size);
-  if (ChecksumBytes(bytes) != sealed.substr(size)) return absl::nullopt;
-  return bytes;
-}
-
 uint64_t Fingerprint(const PackSpec& spec) {
   StateWriter writer;
   writer.Number(spec.capacity_tokens);
@@ -52,6 +40,37 @@ uint64_t Fingerprint(const PackSpec& spec) {
   writer.Number(static_cast<uint64_t>(spec.effort));
   writer.Number(spec.max_displacement);
   return Checksum(absl::StrCat(std::move(writer).Take(), spec.algorithm));
+}
+
+StateWriter BeginState(uint64_t version, const PackSpec& spec) {
+  StateWriter writer;
+  writer.Number(version);
+  writer.Number(Fingerprint(spec));
+  return writer;
+}
+
+std::string SealState(std::string bytes) {
+  bytes += ChecksumBytes(bytes);
+  return bytes;
+}
+
+absl::StatusOr<StateReader> OpenState(absl::string_view what, uint64_t version,
+                                      const PackSpec& spec,
+                                      absl::string_view state) {
+  const auto refuse = [what](const std::string& why) {
+    return absl::InvalidArgumentError(absl::StrCat(what, " ", why));
+  };
+  const size_t size = state.size() - std::min(state.size(), kSealBytes);
+  const absl::string_view bytes = state.substr(0, size);
+  if (ChecksumBytes(bytes) != state.substr(size)) return refuse("is damaged");
+  StateReader reader(bytes);
+  const uint64_t found = reader.Number();
+  if (found != version) {
+    return refuse(
+        absl::StrCat("has version ", found, ", this build knows ", version));
+  }
+  if (reader.Number() != Fingerprint(spec)) return refuse("is of another spec");
+  return reader;
 }
 
 }  // namespace packhouse

@@ -54,9 +54,7 @@ class SlidingRule final : public Rule {
   explicit SlidingRule(const PackSpec& spec)
       : units_(spec),
         window_(static_cast<uint32_t>(spec.window_sequences)),
-        max_age_(spec.max_displacement != 0
-                     ? static_cast<uint64_t>(spec.max_displacement)
-                     : uint64_t{4} * window_),
+        max_age_(SlidingMaxAge(spec)),
         choose_every_(std::max(window_ / kChoicesPerWindow, 32u)),
         tuning_(TuningOf(spec.effort)),
         pool_(units_.capacity),
@@ -325,6 +323,13 @@ uint64_t SlidingRule::MaxStateBytes() const {
 }
 
 }  // namespace
+
+uint64_t SlidingMaxAge(const PackSpec& spec) {
+  constexpr int64_t kDefaultWindows = 4;
+  return static_cast<uint64_t>(spec.max_displacement != 0
+                                   ? spec.max_displacement
+                                   : kDefaultWindows * spec.window_sequences);
+}
 
 std::unique_ptr<Rule> NewSlidingRule(const PackSpec& spec) {
   return std::make_unique<SlidingRule>(spec);

@@ -20,11 +20,16 @@
 #ifndef PACKHOUSE_PACKING_SLIDING_RULE_H_
 #define PACKHOUSE_PACKING_SLIDING_RULE_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "packing/rule.h"
 
 namespace packhouse {
+
+// Later arrivals that a unit waits for at most: the max_displacement of the
+// spec, or its default.
+uint64_t SlidingMaxAge(const PackSpec& spec);
 
 std::unique_ptr<Rule> NewSlidingRule(const PackSpec& spec);
 

@@ -24,10 +24,6 @@ namespace {
 constexpr uint64_t kPlanUnitBytes = 300;
 constexpr uint64_t kPlanBytes = 1 << 20;
 
-absl::Status Invalid(const char* reason, absl::Status status) {
-  return WithReason(std::move(status), {reason, {}, absl::nullopt});
-}
-
 // Errors as PackerService.Plan says; *units are those of the list.
 absl::Status CheckPlan(const v1::PlanRequest& request, const PackSpec& spec,
                        uint64_t max_sequences, uint64_t* units) {
@@ -37,15 +33,16 @@ absl::Status CheckPlan(const v1::PlanRequest& request, const PackSpec& spec,
                      lengths.size(), max_sequences);
   }
   if (absl::Status status = ValidateSpec(spec); !status.ok()) {
-    return Invalid("SPEC_INVALID", std::move(status));
+    return WithReason(std::move(status), {"SPEC_INVALID"});
   }
   if (spec.algorithm == "nnlshp") {
-    return Invalid("SPEC_INVALID",
-                   absl::InvalidArgumentError("algorithm nnlshp has no bound "
-                                              "on its time: plan in process"));
+    return WithReason(
+        absl::InvalidArgumentError(
+            "algorithm nnlshp has no bound on its time: plan in process"),
+        {"SPEC_INVALID"});
   }
   if (absl::Status status = CheckLengths(spec, lengths, 0); !status.ok()) {
-    return Invalid("LENGTHS_INVALID", std::move(status));
+    return WithReason(std::move(status), {"LENGTHS_INVALID"});
   }
   *units = CountIntake(spec, lengths).units;
   if (*units > max_sequences) {
@@ -53,14 +50,8 @@ absl::Status CheckPlan(const v1::PlanRequest& request, const PackSpec& spec,
                      *units, max_sequences);
   }
   if (spec.budget_seconds > kMaxPlanBudgetSeconds) {
-    return WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                          "budget_seconds is ", spec.budget_seconds,
-                          ", a server takes at most ", kMaxPlanBudgetSeconds)),
-                      {"LIMIT_EXCEEDED",
-                       {{"what", "budget_seconds"},
-                        {"value", absl::StrCat(spec.budget_seconds)},
-                        {"limit", absl::StrCat(kMaxPlanBudgetSeconds)}},
-                       absl::nullopt});
+    return OverLimit("budget_seconds", spec.budget_seconds,
+                     kMaxPlanBudgetSeconds);
   }
   return absl::OkStatus();
 }

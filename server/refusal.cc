@@ -45,15 +45,14 @@ absl::Status Fenced(uint64_t incarnation, uint64_t winner) {
                         " of this stream has it, this one is ", incarnation)),
                     {"FENCED",
                      {{"incarnation", absl::StrCat(incarnation)},
-                      {"winner", absl::StrCat(winner)}},
-                     absl::nullopt});
+                      {"winner", absl::StrCat(winner)}}});
 }
 
 absl::Status Idle(absl::Duration limit) {
   return WithReason(
       absl::DeadlineExceededError(absl::StrCat(
           "nothing came for ", absl::FormatDuration(limit), "; resume")),
-      {"IDLE", {{"limit", absl::FormatDuration(limit)}}, absl::nullopt});
+      {"IDLE", {{"limit", absl::FormatDuration(limit)}}});
 }
 
 absl::Status ClosedBeforeEnd() {
@@ -61,7 +60,7 @@ absl::Status ClosedBeforeEnd() {
       absl::FailedPreconditionError(
           "the client closed its side, or sent something that does not parse, "
           "before `end`"),
-      {"PROTOCOL_VIOLATION", {}, absl::nullopt});
+      {"PROTOCOL_VIOLATION"});
 }
 
 absl::Status ClientGone() {

@@ -21,10 +21,7 @@ absl::Status Violation(const Args&... args) {
       absl::StrCat("the server broke the protocol: ", args...));
 }
 
-absl::Status BadState(absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("the saved state of a stream ", what));
-}
+constexpr char kState[] = "the saved state of a stream";
 
 void SavePacks(const Packs& packs, StateWriter* writer) {
   writer->Number(packs.size());
@@ -91,7 +88,7 @@ absl::Status ClientSession::Flush() {
   }
   // Nothing was given since the last one: it would close nothing, and flushes
   // alone must not fill the log.
-  if (unflushed_sequences() == 0) return absl::OkStatus();
+  if (!has_unflushed()) return absl::OkStatus();
   flushed_sequences_ = given_sequences();
   flushes_.push_back(flushed_sequences_);
   return absl::OkStatus();
@@ -392,30 +389,23 @@ absl::Status ClientSession::Handle(const Drain&) {
 }
 
 std::string ClientSession::Save() const {
-  StateWriter writer;
-  writer.Number(kStateVersion);
-  writer.Number(Fingerprint(spec_));
+  StateWriter writer = BeginState(kStateVersion, spec_);
   SaveTo(&writer);
-  return Seal(std::move(writer).Take());
+  return SealState(std::move(writer).Take());
 }
 
 absl::StatusOr<ClientSession> ClientSession::Restore(const PackSpec& spec,
                                                      uint32_t batch_sequences,
                                                      absl::string_view state) {
-  const absl::optional<absl::string_view> bytes = Unseal(state);
-  if (!bytes.has_value()) return BadState("is damaged");
-  StateReader reader(*bytes);
-  const uint64_t version = reader.Number();
-  if (version != kStateVersion) {
-    return BadState(absl::StrCat("has version ", version, ", this build knows ",
-                                 kStateVersion));
-  }
-  if (reader.Number() != Fingerprint(spec)) {
-    return BadState("is of another spec");
-  }
+  absl::StatusOr<StateReader> reader =
+      OpenState(kState, kStateVersion, spec, state);
+  if (!reader.ok()) return reader.status();
   ClientSession session(spec, batch_sequences, "");
-  session.RestoreFrom(&reader);
-  if (!reader.AtEnd()) return BadState("contradicts itself");
+  session.RestoreFrom(&*reader);
+  if (!reader->AtEnd()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kState, " contradicts itself"));
+  }
   return session;
 }
 

@@ -79,18 +79,15 @@ class ClientSession {
   // True once a server has said that the stream is open.
   bool opened() const { return was_opened_; }
 
-  // True after End.
-  bool end_given() const { return end_given_; }
-
   // True once a server has said that the stream has ended.
   bool ended() const { return ended_; }
 
   // Sequences given so far: the ordinal of the next.
   uint64_t given_sequences() const { return ledger_.sequences(); }
 
-  // Sequences given after the last flush.
-  uint64_t unflushed_sequences() const {
-    return given_sequences() - flushed_sequences_;
+  // True where sequences were given after the last flush, and no End.
+  bool has_unflushed() const {
+    return !end_given_ && given_sequences() > flushed_sequences_;
   }
 
   // Sequences given that no request of this connection carries.

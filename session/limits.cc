@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "packing/sliding_rule.h"
 #include "session/reason.h"
 
 namespace packhouse {
@@ -61,13 +62,9 @@ uint64_t SnapshotSequences(const PackSpec& spec, const SessionLimits& limits) {
 }
 
 uint64_t MaxDisplacement(const PackSpec& spec) {
-  if (spec.algorithm != "sliding") {
-    return static_cast<uint64_t>(spec.window_sequences) - 1;
-  }
-  constexpr int64_t kDefaultWindows = 4;
-  return static_cast<uint64_t>(spec.max_displacement != 0
-                                   ? spec.max_displacement
-                                   : kDefaultWindows * spec.window_sequences);
+  return spec.algorithm == "sliding"
+             ? SlidingMaxAge(spec)
+             : static_cast<uint64_t>(spec.window_sequences) - 1;
 }
 
 uint64_t MaxWaitingSequences(const PackSpec& spec) {

@@ -51,15 +51,15 @@ absl::optional<Reason> ReasonOf(const absl::Status& status) {
   return reason;
 }
 
-absl::Status OverLimit(absl::string_view what, uint64_t value, uint64_t limit) {
+absl::Status OverLimit(absl::string_view what, const absl::AlphaNum& value,
+                       const absl::AlphaNum& limit) {
   return WithReason(
       absl::ResourceExhaustedError(absl::StrCat(
           what, " is ", value, ", this server allows at most ", limit)),
       {"LIMIT_EXCEEDED",
        {{"what", std::string(what)},
         {"value", absl::StrCat(value)},
-        {"limit", absl::StrCat(limit)}},
-       absl::nullopt});
+        {"limit", absl::StrCat(limit)}}});
 }
 
 }  // namespace packhouse

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
@@ -21,9 +22,9 @@ namespace packhouse {
 struct Reason {
   std::string name;  // "LIMIT_EXCEEDED"
   // Such as {"limit", "1024"}.
-  std::map<std::string, std::string> metadata;
+  std::map<std::string, std::string> metadata = {};
   // When it is worth trying again; none where it is not.
-  absl::optional<absl::Duration> retry_after;
+  absl::optional<absl::Duration> retry_after = absl::nullopt;
 };
 
 // `status`, which must not be OK, with that reason; it replaces an earlier one.
@@ -34,7 +35,8 @@ absl::optional<Reason> ReasonOf(const absl::Status& status);
 
 // RESOURCE_EXHAUSTED because a value is over its limit: `what` for humans and
 // programs, and both numbers.
-absl::Status OverLimit(absl::string_view what, uint64_t value, uint64_t limit);
+absl::Status OverLimit(absl::string_view what, const absl::AlphaNum& value,
+                       const absl::AlphaNum& limit);
 
 }  // namespace packhouse
 

@@ -25,15 +25,15 @@ void Append(Event event, std::vector<Response>* responses) {
   responses->emplace_back().event = std::move(event);
 }
 
-absl::Status Violation(absl::StatusCode code, absl::string_view what) {
-  return WithReason(absl::Status(code, what),
-                    {"PROTOCOL_VIOLATION", {}, absl::nullopt});
+absl::Status Violation(absl::string_view what) {
+  return WithReason(absl::FailedPreconditionError(what),
+                    {"PROTOCOL_VIOLATION"});
 }
 
 absl::Status BadState(absl::string_view what) {
   return WithReason(
       absl::InvalidArgumentError(absl::StrCat("the state to resume ", what)),
-      {"STATE_INVALID", {}, absl::nullopt});
+      {"STATE_INVALID"});
 }
 
 }  // namespace
@@ -63,16 +63,14 @@ absl::Status CheckOpen(const Open& open, const SessionLimits& limits) {
         absl::FailedPreconditionError(absl::StrCat(
             "the client speaks protocol version ", open.protocol_version,
             ", this server speaks 1 to ", kProtocolVersion)),
-        {"VERSION_UNKNOWN",
-         {{"limit", absl::StrCat(kProtocolVersion)}},
-         absl::nullopt});
+        {"VERSION_UNKNOWN", {{"limit", absl::StrCat(kProtocolVersion)}}});
   }
   if (open.stream_id.size() > kMaxStreamIdBytes) {
     return OverLimit("the size of stream_id in bytes", open.stream_id.size(),
                      kMaxStreamIdBytes);
   }
   if (absl::Status status = ValidateSpec(open.spec); !status.ok()) {
-    return WithReason(std::move(status), {"SPEC_INVALID", {}, absl::nullopt});
+    return WithReason(std::move(status), {"SPEC_INVALID"});
   }
   return CheckLimits(open.spec, limits);
 }
@@ -88,8 +86,7 @@ const PackSpec* ServerSession::spec() const {
 absl::Status ServerSession::Receive(const Request& request,
                                     std::vector<Response>* responses) {
   if (state_ == State::kFailed) {
-    return Violation(absl::StatusCode::kFailedPrecondition,
-                     "the stream has failed and takes no request");
+    return Violation("the stream has failed and takes no request");
   }
   const size_t responses_before = responses->size();
   absl::Status status = std::visit(
@@ -105,22 +102,20 @@ absl::Status ServerSession::Receive(const Request& request,
 
 absl::Status ServerSession::Handle(const std::monostate&,
                                    std::vector<Response>*) {
-  return Violation(absl::StatusCode::kFailedPrecondition,
-                   "a request has no content");
+  return Violation("a request has no content");
 }
 
 absl::Status ServerSession::Handle(const Open& open,
                                    std::vector<Response>* responses) {
   if (state_ != State::kNew) {
-    return Violation(absl::StatusCode::kFailedPrecondition,
-                     "a second `open` on one stream");
+    return Violation("a second `open` on one stream");
   }
   if (absl::Status status = CheckOpen(open, limits_); !status.ok()) {
     return status;
   }
   absl::StatusOr<Packer> packer = Packer::Create(open.spec);
   if (!packer.ok()) {
-    return WithReason(packer.status(), {"SPEC_INVALID", {}, absl::nullopt});
+    return WithReason(packer.status(), {"SPEC_INVALID"});
   }
   packer_ = *std::move(packer);
   if (open.resume.has_value()) {
@@ -128,7 +123,10 @@ absl::Status ServerSession::Handle(const Open& open,
     const std::string& state = open.resume->state;
     absl::Status status =
         state.empty() ? absl::OkStatus() : RestoreState(open.spec, state);
-    if (!status.ok()) return status;
+    if (!status.ok()) {
+      packer_.reset();
+      return status;
+    }
   }
   state_ = State::kOpen;
 
@@ -216,12 +214,10 @@ absl::Status ServerSession::Handle(const End& end,
 
 absl::Status ServerSession::AcceptInput(uint64_t number, bool* is_new) {
   if (state_ == State::kNew) {
-    return Violation(absl::StatusCode::kFailedPrecondition,
-                     "the first request of a stream must be `open`");
+    return Violation("the first request of a stream must be `open`");
   }
   if (state_ == State::kEnded) {
-    return Violation(absl::StatusCode::kFailedPrecondition,
-                     absl::StrCat("input ", number, " came after `end`"));
+    return Violation(absl::StrCat("input ", number, " came after `end`"));
   }
   const uint64_t expected = received_number_ + 1;
   if (number > expected || number == 0) {
@@ -230,8 +226,7 @@ absl::Status ServerSession::AcceptInput(uint64_t number, bool* is_new) {
                                            expected, " was expected")),
         {"INPUT_MISSING",
          {{"value", absl::StrCat(number)},
-          {"expected", absl::StrCat(expected)}},
-         absl::nullopt});
+          {"expected", absl::StrCat(expected)}}});
   }
   *is_new = number == expected;
   if (*is_new) received_number_ = number;

@@ -76,12 +76,21 @@ struct Program {
   std::map<const CLI::App*, Command> commands;
 };
 
-CLI::App* AddCommand(Program* program, const char* name, Command command,
-                     const char* description, const char* footer) {
-  CLI::App* app = program->app.add_subcommand(name, description);
-  app->group("Commands");
+// A command below `parent`.
+CLI::App* AddSubcommand(Program* program, CLI::App* parent, const char* name,
+                        Command command, const char* description,
+                        const char* footer) {
+  CLI::App* app = parent->add_subcommand(name, description);
   app->footer(footer);
   program->commands[app] = command;
+  return app;
+}
+
+CLI::App* AddCommand(Program* program, const char* name, Command command,
+                     const char* description, const char* footer) {
+  CLI::App* app =
+      AddSubcommand(program, &program->app, name, command, description, footer);
+  app->group("Commands");
   return app;
 }
 
@@ -155,24 +164,22 @@ void AddBench(Program* program) {
   app->group("Commands");
   app->require_subcommand(0, 1);
   app->footer("packhouse bench SUBJECT --help says more.");
-  CLI::App* packing =
-      app->add_subcommand("packing", "The packing rules, in this process");
-  packing->footer(
+  CLI::App* packing = AddSubcommand(
+      program, app, "packing", &RunBenchPacking,
+      "The packing rules, in this process",
       "One thread packs the same list again and again by each rule.\n"
       "\n"
       "Example:\n"
       "  packhouse bench packing --window 256 --json");
-  program->commands[packing] = &RunBenchPacking;
   AddBenchPacking(packing, &program->options);
-  CLI::App* service =
-      app->add_subcommand("service", "A packhoused under load, from outside");
-  service->footer(
+  CLI::App* service = AddSubcommand(
+      program, app, "service", &RunBenchService,
+      "A packhoused under load, from outside",
       "Streams send batches and take the time until each is answered.\n"
       "\n"
       "Example:\n"
       "  packhouse bench service --target unix:/run/packhouse.sock \\\n"
       "      --streams 8 --batch 1024 --rate 2000");
-  program->commands[service] = &RunBenchService;
   AddBenchService(service, &program->options);
 }
 

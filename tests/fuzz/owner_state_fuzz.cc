@@ -14,14 +14,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace packhouse;
   FuzzBytes bytes(data, size);
   const PackSpec spec = TakeSpec(&bytes);
-  StateWriter head;
-  head.Number(1);
-  head.Number(Fingerprint(spec));
-  std::string state = std::move(head).Take();
+  std::string state = BeginState(/*version=*/1, spec).Take();
   state.append(bytes.Rest().data(), bytes.Rest().size());
 
   absl::StatusOr<ClientSession> session =
-      ClientSession::Restore(spec, 16, Seal(state));
+      ClientSession::Restore(spec, 16, SealState(state));
   if (!session.ok()) {
     Require(absl::IsInvalidArgument(session.status()),
             session.status().ToString());

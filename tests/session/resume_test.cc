@@ -216,6 +216,7 @@ TEST(ResumeTest, AServerTakesNoStateThatIsNotOfThisStream) {
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
                                  Mentions({row.part})));
     EXPECT_EQ(ReasonOf(status)->name, "STATE_INVALID");
+    EXPECT_EQ(server.spec(), nullptr);
   }
 }
 
