@@ -233,31 +233,50 @@ absl::Status ServerSession::AcceptInput(uint64_t number, bool* is_new) {
   return absl::OkStatus();
 }
 
+// Runs for every unit of a stream: one pass, nothing is copied.
+ServerSession::PackedSum ServerSession::SumOf(const Packs& packs, size_t begin,
+                                              size_t end) const {
+  const PackSpec& spec = packer_->spec();
+  const uint32_t longest = LongestPiece(spec);
+  const uint32_t alignment = static_cast<uint32_t>(spec.sequence_alignment);
+  const uint64_t first = waiting_.first_ordinal();
+  const absl::Span<const uint32_t> lengths = waiting_.lengths();
+  PackedSum sum;
+  for (size_t i = packs.offsets[begin]; i < packs.offsets[end]; ++i) {
+    const uint32_t length = lengths[packs.ordinals[i] - first];
+    const uint32_t tokens = std::min(length - packs.source_offset(i), longest);
+    const uint32_t beyond = alignment == 1 ? 0 : tokens % alignment;
+    sum.tokens += tokens;
+    sum.alignment_tokens += beyond == 0 ? 0 : alignment - beyond;
+  }
+  sum.units = packs.offsets[end] - packs.offsets[begin];
+  return sum;
+}
+
 void ServerSession::CountPacks(const Packs& packs) {
   if (packs.empty()) return;
-  const PackSpec& spec = packer_->spec();
-  const uint64_t first = waiting_.first_ordinal();
-  const std::vector<uint32_t> tokens =
-      PackedTokens(spec, waiting_.lengths(), first, packs);
-  // Those that are not the client's already.
+  // Those that are the client's already.
   const size_t known = static_cast<size_t>(std::min<uint64_t>(
       packs.size(), client_packs_ - std::min(client_packs_, packs_)));
-  const size_t known_units = packs.offsets[known];
-  const auto all = absl::MakeConstSpan(tokens);
-  const IntakeCounts replayed = CountIntake(spec, all.first(known_units));
-  const IntakeCounts packed = CountIntake(spec, all.subspan(known_units));
+  const PackedSum replayed = SumOf(packs, 0, known);
+  const PackedSum packed = SumOf(packs, known, packs.size());
   counts_.replayed_packs += known;
   counts_.replayed_units += replayed.units;
-  counts_.replayed_tokens += replayed.packed_tokens;
+  counts_.replayed_tokens += replayed.tokens;
   counts_.packs += packs.size() - known;
   counts_.packed_units += packed.units;
-  counts_.packed_tokens += packed.packed_tokens;
-  counts_.packed_footprint_tokens += packed.footprint_tokens;
+  counts_.packed_tokens += packed.tokens;
+  counts_.packed_footprint_tokens += packed.tokens + packed.alignment_tokens;
 
-  // A sequence of one unit waits no more.
-  const bool splits = spec.overlong == Overlong::kSplit;
+  // A sequence of one unit waits no more. Before the oldest one that waits, the
+  // log is not asked again.
+  const uint64_t oldest = packer_->oldest_pending_ordinal();
+  if (oldest == packer_->sequences()) return;
+  const bool splits = packer_->spec().overlong == Overlong::kSplit;
   for (const uint64_t ordinal : packs.ordinals) {
-    if (!splits || UnitCount(spec, waiting_.lengths()[ordinal - first]) == 1) {
+    if (ordinal < oldest) continue;
+    if (!splits ||
+        UnitCount(packer_->spec(), waiting_.From(ordinal).front()) == 1) {
       waiting_.Clear(ordinal);
     }
   }

@@ -126,6 +126,13 @@ class ServerSession {
   // responses of at most kMaxResponseUnits.
   void AppendPacks(Packs packs, std::vector<Response>* responses);
 
+  struct PackedSum {
+    uint64_t units = 0;
+    uint64_t tokens = 0;
+    uint64_t alignment_tokens = 0;  // that footprints have beyond them
+  };
+  // Of packs `begin` to `end` - 1.
+  PackedSum SumOf(const Packs& packs, size_t begin, size_t end) const;
   void CountPacks(const Packs& packs);
 
   // Appends a snapshot where one is due.
