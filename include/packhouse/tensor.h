@@ -1,0 +1,79 @@
+// A view of a tensor that somebody else owns: what a buffer of numpy, PyTorch,
+// JAX or plain C++ looks like from here.
+
+#ifndef PACKHOUSE_TENSOR_H_
+#define PACKHOUSE_TENSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/optional.h"
+
+namespace packhouse {
+
+enum class DType : uint8_t {
+  kBool,  // a byte, 0 or 1
+  kUint8,
+  kUint16,
+  kInt32,
+  kInt64,
+  kFloat16,
+  kBFloat16,
+  kFloat32,
+};
+
+// "bool", "uint8", "uint16", "int32", "int64", "float16", "bfloat16",
+// "float32".
+absl::string_view DTypeName(DType dtype);
+absl::optional<DType> DTypeFromName(absl::string_view name);
+int64_t DTypeBytes(DType dtype);
+
+// With the numbers of DLPack.
+enum class DeviceType : int32_t {
+  kCpu = 1,
+  kCuda = 2,
+  kCudaHost = 3,      // pinned memory of the host
+  kCudaManaged = 13,  // either side may use it
+};
+
+struct Device {
+  DeviceType type = DeviceType::kCpu;
+  int32_t index = 0;
+
+  bool on_host() const {
+    return type == DeviceType::kCpu || type == DeviceType::kCudaHost ||
+           type == DeviceType::kCudaManaged;
+  }
+  bool on_cuda() const {
+    return type == DeviceType::kCuda || type == DeviceType::kCudaManaged;
+  }
+};
+
+// "cpu", "cuda:1".
+std::string DeviceName(Device device);
+
+// Row-major and compact, but for a pitch.
+struct Tensor {
+  void* data = nullptr;  // of an element's alignment, where there is an element
+  DType dtype = DType::kInt32;
+  std::vector<int64_t> shape;
+  // Elements from one run of the last dimension to the next, at least as many
+  // as it has; 0 where the tensor is compact. Only dense masks may have
+  // another.
+  int64_t pitch = 0;
+  Device device;
+  bool read_only = false;
+};
+
+// Product of the dimensions; 1 where there is none. Requires that it fits.
+int64_t Elements(const std::vector<int64_t>& shape);
+
+// "[2, 1, 12, 12]".
+std::string ShapeText(const std::vector<int64_t>& shape);
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_TENSOR_H_
