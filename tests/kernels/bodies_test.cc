@@ -1,0 +1,116 @@
+// The very bodies that a GPU runs, for every block and thread, against the CPU
+// driver: equal bytes, nothing outside.
+
+#include <gtest/gtest.h>
+
+#include "kernels/fill_plan.h"
+#include "kernels/jobs.h"
+#include "tests/kernels/test_batch.h"
+
+namespace packhouse {
+namespace {
+
+// A launch: threads in an order of their own, since none may depend on another.
+template <typename Job, typename Body>
+void Launch(const Job& job, const Body& body) {
+  for (int64_t block = job.blocks() - 1; block >= 0; --block) {
+    for (int32_t thread = kThreads - 1; thread >= 0; --thread) {
+      body(block, thread);
+    }
+  }
+}
+
+// What the CUDA driver launches for a plan.
+void Emulate(FillPlan plan, const BatchLayout& layout) {
+  std::vector<int32_t> counts;
+  for (ArraysJob& job : plan.arrays) {
+    if (plan.counts_targets) {
+      const int32_t sequences = static_cast<int32_t>(layout.sequences());
+      counts.assign(int64_t{sequences} * kTargetLanes, -1);
+      const TargetsJob targets = {job.context, sequences, counts.data()};
+      Launch(targets, [&](int64_t block, int32_t thread) {
+        TargetsBody(targets, targets.context, block, thread);
+      });
+      job.context.target_counts = counts.data();
+      job.context.target_lanes = kTargetLanes;
+    }
+    Launch(job, [&](int64_t block, int32_t thread) {
+      ArraysBody(job, job.context, block, thread);
+    });
+  }
+  for (const BlocksJob& job : plan.blocks) {
+    Launch(job, [&](int64_t block, int32_t thread) {
+      BlocksBody(job, job.table, block, thread);
+    });
+  }
+  for (const DenseJob& job : plan.dense) {
+    Launch(job, [&](int64_t block, int32_t thread) {
+      DenseBody(job, job.table, block, thread);
+    });
+  }
+}
+
+// All formats of a batch in one plan, as the kernels and as the driver make
+// them. `type` chooses among the types that a format may have.
+void ExpectEqual(TestBatch batch, int skew, size_t type) {
+  const BatchLayout layout = *LayoutOf(batch.spec, batch.rows, batch.origins);
+  std::vector<Format> formats;
+  std::vector<Memory> by_body;
+  std::vector<Memory> by_driver;
+  for (Format format : FormatsOf(layout, batch.options)) {
+    if (KindOf(format) == FormatKind::kHostOnly) continue;
+    const FormatShape shape = *ShapeOf(format, layout, batch.options);
+    const DType dtype = shape.dtypes[type % shape.dtypes.size()];
+    const int64_t pitch =
+        format == Format::kDenseMask ? shape.shape.back() + skew : 0;
+    formats.push_back(format);
+    by_body.emplace_back(dtype, shape.shape, skew, pitch);
+    by_driver.emplace_back(dtype, shape.shape, skew, pitch);
+  }
+  const auto outputs = [&](const std::vector<Memory>& memories) {
+    std::vector<Output> list;
+    for (size_t i = 0; i < formats.size(); ++i) {
+      list.push_back({formats[i], memories[i].tensor()});
+    }
+    return list;
+  };
+  ASSERT_TRUE(
+      Fill(layout, batch.options, batch.sources(), outputs(by_driver)).ok());
+  absl::StatusOr<FillPlan> plan = PlanFill(Side::kHost, layout, batch.options,
+                                           batch.sources(), outputs(by_body));
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  Emulate(*plan, layout);
+  for (size_t i = 0; i < formats.size(); ++i) {
+    ASSERT_EQ(by_body[i].values(), by_driver[i].values())
+        << FormatName(formats[i]) << " of " << batch.text();
+    ASSERT_TRUE(by_body[i].intact()) << FormatName(formats[i]);
+  }
+}
+
+TEST(BodiesTest, EqualTheCpuDriver) {
+  for (uint32_t seed = 0; seed < 1000; ++seed) {
+    BatchMaker maker(seed);
+    ExpectEqual(maker.Any(30), maker.Draw(0, 3), maker.Draw(0, 3));
+    if (HasFatalFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+TEST(BodiesTest, EqualTheCpuDriverOnLargerBatches) {
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    BatchMaker maker(seed + 50'000);
+    ExpectEqual(maker.Any(700), maker.Draw(0, 3), maker.Draw(0, 3));
+    if (HasFatalFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+// A job without anything to do launches no thread.
+TEST(BodiesTest, NothingWantedIsNothingLaunched) {
+  const BatchLayout layout = *LayoutOf(RowsOf(12), {{5, 3}});
+  const FillPlan plan = *PlanFill(Side::kHost, layout, {}, {}, {});
+  EXPECT_TRUE(plan.arrays.empty());
+  EXPECT_TRUE(plan.blocks.empty());
+  EXPECT_TRUE(plan.dense.empty());
+}
+
+}  // namespace
+}  // namespace packhouse
