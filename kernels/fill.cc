@@ -296,34 +296,98 @@ void RunBlocks(const BlocksJob& job, int threads) {
 
 // -------------------------------------------------------------- dense masks --
 
+// A line is one run of `denied`, one of `allowed`, one of `denied` again. As
+// one fill of many lines costs least a byte, and most of a document mask is
+// denied, all of a chunk is denied first, and the allowed runs are written over
+// it while it is in the cache of the core.
+constexpr int64_t kChunkBytes = 128 << 10;
+
+template <typename T>
+void DenyLines(const DenseTensor& tensor, int64_t elements, T* lines,
+               int64_t count) {
+  const T denied = static_cast<T>(tensor.denied);
+  if (tensor.pitch == elements) {
+    std::fill(lines, lines + count * elements, denied);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    T* const line = lines + i * tensor.pitch;
+    std::fill(line, line + elements, denied);
+  }
+}
+
 template <typename T>
 void WriteLines(const DenseJob& job, int64_t begin, int64_t end) {
-  const T allowed = static_cast<T>(job.allowed);
-  const T denied = static_cast<T>(job.denied);
-  const int32_t elements = job.table.row_tokens;
-  ForRuns(job.table, begin, end, [&](const Run& run) {
-    for (int32_t t = run.begin; t < run.end; ++t) {
-      const Interval keys =
-          DenseKeys(job.table, job.mask, job.empty_rows, run.index, t);
-      T* const line = static_cast<T*>(job.data) + t * job.pitch;
-      const int32_t first = std::min(keys.begin, keys.end);
-      std::fill(line, line + first, denied);
-      std::fill(line + first, line + keys.end, allowed);
-      std::fill(line + keys.end, line + elements, denied);
+  const DenseTensor& tensor = job.tensor;
+  const int64_t chunk =
+      std::max<int64_t>(1, kChunkBytes / (tensor.pitch * tensor.bytes));
+  T* const data = static_cast<T*>(tensor.data);
+  for (; begin < end; begin += chunk) {
+    const int64_t stop = std::min(end, begin + chunk);
+    DenyLines(tensor, job.table.row_tokens, data + begin * tensor.pitch,
+              stop - begin);
+    ForRuns(job.table, begin, stop, [&](const Run& run) {
+      for (int32_t t = run.begin; t < run.end; ++t) {
+        const Interval keys =
+            DenseKeys(job.table, job.mask, job.empty_rows, run.index, t);
+        if (keys.empty()) continue;
+        T* const line = data + t * tensor.pitch;
+        std::fill(line + keys.begin, line + keys.end,
+                  static_cast<T>(tensor.allowed));
+      }
+    });
+  }
+}
+
+template <typename T, typename Id>
+void WriteEqualLines(const EqualityJob& job, int64_t begin, int64_t end) {
+  const T allowed = static_cast<T>(job.tensor.allowed);
+  const T denied = static_cast<T>(job.tensor.denied);
+  for (int64_t i = begin; i < end; ++i) {
+    const EqualityLine line = EqualityLineOf(job, i);
+    const Id* const ids = static_cast<const Id*>(job.ids.data) + line.row_begin;
+    const Id id = static_cast<Id>(line.id);
+    T* const out = static_cast<T*>(LineOf(job.tensor, i));
+    std::fill(out, out + line.keys.begin, denied);
+    for (int32_t key = line.keys.begin; key < line.keys.end; ++key) {
+      out[key] = ids[key] == id ? allowed : denied;
     }
-  });
+    std::fill(out + line.keys.end, out + job.row_tokens, denied);
+  }
+}
+
+template <typename T>
+void WriteEqualLines(const EqualityJob& job, int64_t begin, int64_t end) {
+  if (job.ids.bytes == 4) {
+    WriteEqualLines<T, int32_t>(job, begin, end);
+  } else {
+    WriteEqualLines<T, int64_t>(job, begin, end);
+  }
+}
+
+absl::Status CheckThreads(int threads) {
+  if (threads >= 1 && threads <= kMaxThreads) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "threads are ", threads, ", they must be from 1 to ", kMaxThreads));
+}
+
+// Calls `write` with a value of an element's type, which is 1, 2 or 4 bytes.
+template <typename Write>
+void WithElement(int32_t bytes, const Write& write) {
+  if (bytes == 1) {
+    write(uint8_t{});
+  } else if (bytes == 2) {
+    write(uint16_t{});
+  } else {
+    write(uint32_t{});
+  }
 }
 
 void RunDense(const DenseJob& job, int threads) {
-  Spread(threads, job.lines(), [&](int64_t begin, int64_t end) {
-    switch (job.bytes) {
-      case 1:
-        return WriteLines<uint8_t>(job, begin, end);
-      case 2:
-        return WriteLines<uint16_t>(job, begin, end);
-      default:
-        return WriteLines<uint32_t>(job, begin, end);
-    }
+  WithElement(job.tensor.bytes, [&](auto element) {
+    Spread(threads, job.lines(), [&](int64_t begin, int64_t end) {
+      WriteLines<decltype(element)>(job, begin, end);
+    });
   });
 }
 
@@ -332,10 +396,7 @@ void RunDense(const DenseJob& job, int threads) {
 absl::Status Fill(const BatchLayout& layout, const FormatOptions& options,
                   const Sources& sources, absl::Span<const Output> outputs,
                   int threads) {
-  if (threads < 1 || threads > kMaxThreads) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "threads are ", threads, ", they must be from 1 to ", kMaxThreads));
-  }
+  if (absl::Status status = CheckThreads(threads); !status.ok()) return status;
   absl::StatusOr<FillPlan> plan =
       PlanFill(Side::kHost, layout, options, sources, outputs);
   if (!plan.ok()) return plan.status();
@@ -354,6 +415,21 @@ absl::Status Fill(const BatchLayout& layout, const FormatOptions& options,
   for (const HostOutput& output : plan->host_only) {
     FillOnHost(layout, options, output.format, output.data, output.bytes);
   }
+  return absl::OkStatus();
+}
+
+absl::Status FillEqualityMask(const Tensor& ids, Mask mask,
+                              const DenseOptions& options, const Tensor& output,
+                              int threads) {
+  if (absl::Status status = CheckThreads(threads); !status.ok()) return status;
+  absl::StatusOr<EqualityJob> job =
+      PlanEquality(Side::kHost, ids, mask, options, output);
+  if (!job.ok()) return job.status();
+  WithElement(job->tensor.bytes, [&](auto element) {
+    Spread(threads, job->lines(), [&](int64_t begin, int64_t end) {
+      WriteEqualLines<decltype(element)>(*job, begin, end);
+    });
+  });
   return absl::OkStatus();
 }
 

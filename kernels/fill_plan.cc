@@ -409,23 +409,19 @@ uint32_t MaskedBits(DType dtype, bool minus_infinity) {
   }
 }
 
-DenseJob DenseJobOf(const BatchLayout& layout, const FormatOptions& options,
-                    const Tensor& tensor) {
-  DenseJob job;
-  job.table = layout.table();
-  job.mask = options.mask;
-  job.data = tensor.data;
-  job.pitch = tensor.pitch == 0 ? layout.row_tokens() : tensor.pitch;
-  job.bytes = static_cast<int32_t>(DTypeBytes(tensor.dtype));
-  job.empty_rows = options.dense.empty_rows;
+DenseTensor DenseTensorOf(const Tensor& tensor, const DenseOptions& options) {
+  DenseTensor dense;
+  dense.data = tensor.data;
+  dense.pitch = tensor.pitch == 0 ? tensor.shape.back() : tensor.pitch;
+  dense.bytes = static_cast<int32_t>(DTypeBytes(tensor.dtype));
   if (tensor.dtype == DType::kBool) {
-    job.allowed = options.dense.true_attends ? 1 : 0;
-    job.denied = 1 - job.allowed;
+    dense.allowed = options.true_attends ? 1 : 0;
+    dense.denied = 1 - dense.allowed;
   } else {
-    job.allowed = 0;
-    job.denied = MaskedBits(tensor.dtype, options.dense.minus_infinity);
+    dense.allowed = 0;
+    dense.denied = MaskedBits(tensor.dtype, options.minus_infinity);
   }
-  return job;
+  return dense;
 }
 
 void AddBlockTable(Format format, void* data, BlocksJob* job) {
@@ -508,7 +504,9 @@ class Planner {
         AddBlockTable(output.format, tensor.data, &plan_.blocks.front());
         break;
       case FormatKind::kDense:
-        plan_.dense.push_back(DenseJobOf(layout_, options_, tensor));
+        plan_.dense.push_back({layout_.table(), options_.mask,
+                               DenseTensorOf(tensor, options_.dense),
+                               options_.dense.empty_rows});
         break;
     }
   }
@@ -674,6 +672,50 @@ absl::StatusOr<FillPlan> PlanFill(Side side, const BatchLayout& layout,
   Planner planner(layout, options, sources);
   for (const Output& output : outputs) planner.Add(output);
   return planner.Take();
+}
+
+absl::StatusOr<EqualityJob> PlanEquality(Side side, const Tensor& ids,
+                                         Mask mask, const DenseOptions& options,
+                                         const Tensor& output) {
+  const Format dense = Format::kDenseMask;
+  if (absl::Status status = CheckMask(dense, mask); !status.ok()) return status;
+  if (ids.shape.size() != 2 || ids.shape[0] < 1 || ids.shape[1] < 1 ||
+      ids.shape[1] > kMaxBatchTokens / ids.shape[0]) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ids: their shape is ", ShapeText(ids.shape),
+                     ", it must be [rows, row_tokens], together from 1 to ",
+                     kMaxBatchTokens, " tokens"));
+  }
+  const int64_t rows = ids.shape[0];
+  const int64_t tokens = ids.shape[1];
+  if (ids.dtype != DType::kInt32 && ids.dtype != DType::kInt64) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ids: their type is ", DTypeName(ids.dtype),
+                     ", it must be int32 or int64"));
+  }
+  if (ids.pitch != 0 && ids.pitch != tokens) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ids: their pitch is ", ids.pitch, ", they have to be compact"));
+  }
+  if (absl::Status status = CheckPlace("ids", side, ids); !status.ok()) {
+    return status;
+  }
+  if (rows * tokens > kMaxElements / tokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ids: a mask of ", rows, " x ", tokens, " x ", tokens,
+                     " elements, it may have ", kMaxElements));
+  }
+  const FormatInfo& info = InfoOf(dense);
+  const FormatShape wanted = {
+      Types(info.dtypes, info.dtypes + info.dtype_count),
+      {rows, 1, tokens, tokens}};
+  if (absl::Status status = CheckOutput(side, {dense, output}, wanted);
+      !status.ok()) {
+    return status;
+  }
+  return EqualityJob{ViewOf(ids), static_cast<int32_t>(rows),
+                     static_cast<int32_t>(tokens), mask,
+                     DenseTensorOf(output, options)};
 }
 
 }  // namespace packhouse

@@ -48,6 +48,11 @@ absl::StatusOr<FillPlan> PlanFill(Side side, const BatchLayout& layout,
                                   const Sources& sources,
                                   absl::Span<const Output> outputs);
 
+// The same of FillEqualityMask.
+absl::StatusOr<EqualityJob> PlanEquality(Side side, const Tensor& ids,
+                                         Mask mask, const DenseOptions& options,
+                                         const Tensor& output);
+
 }  // namespace packhouse
 
 #endif  // PACKHOUSE_KERNELS_FILL_PLAN_H_

@@ -312,19 +312,23 @@ PACKHOUSE_HD inline void BlocksBody(const BlocksJob& job,
 
 // -------------------------------------------------------------- dense masks --
 
-// A mask of S x S elements for each row: `allowed` or `denied`.
-struct DenseJob {
-  SegmentTable table;
-  Mask mask;
+inline constexpr int32_t kLanes = 32;                 // threads on one line
+inline constexpr int32_t kLines = kThreads / kLanes;  // of a block
+
+struct DenseTensor {
   void* data;
   int64_t pitch;  // elements
   int32_t bytes;  // of an element: 1, 2 or 4
   uint32_t allowed;
   uint32_t denied;
-  bool empty_rows;
+};
 
-  static constexpr int32_t kLanes = 32;  // threads on one line
-  static constexpr int32_t kLines = kThreads / kLanes;
+// A mask of S x S elements for each row.
+struct DenseJob {
+  SegmentTable table;
+  Mask mask;
+  DenseTensor tensor;
+  bool empty_rows;
 
   PACKHOUSE_HD int32_t lines() const { return table.rows * table.row_tokens; }
   int64_t blocks() const { return CeilDiv(lines(), kLines); }
@@ -339,10 +343,25 @@ PACKHOUSE_HD inline Interval DenseKeys(const SegmentTable& table, Mask mask,
   return {keys.begin - row_begin, keys.end - row_begin};
 }
 
-// 16 bytes of a line: elements `first` on.
-PACKHOUSE_HD inline Bytes16 MaskWord(Interval keys, int64_t first,
-                                     int32_t bytes, uint32_t allowed,
-                                     uint32_t denied) {
+// What a line of a dense mask is: `allowed` for keys of an interval.
+struct IntervalLine {
+  Interval keys;
+  uint32_t allowed;
+  uint32_t denied;
+
+  PACKHOUSE_HD uint32_t operator[](int64_t key) const {
+    return key >= keys.begin && key < keys.end ? allowed : denied;
+  }
+  // Whether keys [begin, end) have one value, that of `begin`.
+  PACKHOUSE_HD bool uniform(int64_t begin, int64_t end) const {
+    return (begin >= keys.begin && end <= keys.end) || begin >= keys.end ||
+           end <= keys.begin;
+  }
+};
+
+// 16 bytes of a line: elements `first` on, of which all exist.
+template <typename Line>
+PACKHOUSE_HD Bytes16 LineWord(const Line& line, int64_t first, int32_t bytes) {
   const int32_t per_word = 4 / bytes;  // elements of a 32-bit word
   const uint32_t spread = bytes == 1   ? 0x01010101u
                           : bytes == 2 ? 0x00010001u
@@ -350,59 +369,114 @@ PACKHOUSE_HD inline Bytes16 MaskWord(Interval keys, int64_t first,
   Bytes16 word;
   for (int32_t w = 0; w < 4; ++w) {
     const int64_t begin = first + int64_t{w} * per_word;
-    if (begin >= keys.begin && begin + per_word <= keys.end) {
-      word.words[w] = allowed * spread;
-    } else if (begin >= keys.end || begin + per_word <= keys.begin) {
-      word.words[w] = denied * spread;
-    } else {
-      uint32_t value = 0;
-      for (int32_t k = 0; k < per_word; ++k) {
-        const bool in = begin + k >= keys.begin && begin + k < keys.end;
-        value |= (in ? allowed : denied) << (8 * bytes * k);
-      }
-      word.words[w] = value;
+    if (line.uniform(begin, begin + per_word)) {
+      word.words[w] = line[begin] * spread;
+      continue;
     }
+    uint32_t value = 0;
+    for (int32_t k = 0; k < per_word; ++k) {
+      value |= line[begin + k] << (8 * bytes * k);
+    }
+    word.words[w] = value;
   }
   return word;
 }
 
-// Writes line t. `lane` of kLanes threads takes every kLanes-th aligned 16
-// bytes that the line reaches into.
-PACKHOUSE_HD inline void WriteLine(const DenseJob& job, Interval keys,
-                                   int64_t line, int32_t lane) {
-  const int64_t elements = job.table.row_tokens;
-  uint8_t* const begin =
-      static_cast<uint8_t*>(job.data) + line * job.pitch * job.bytes;
+// Writes a line of `elements` at `begin`. `lane` of kLanes threads takes every
+// kLanes-th aligned 16 bytes that the line reaches into.
+template <typename Line>
+PACKHOUSE_HD void WriteLine(const Line& line, void* begin, int64_t elements,
+                            int32_t bytes, int32_t lane) {
+  const int64_t per_store = 16 / bytes;
   // Elements of the first 16 bytes that stand before the line.
   const int64_t before =
-      static_cast<int64_t>(reinterpret_cast<uintptr_t>(begin) % 16 / job.bytes);
-  const int64_t per_store = 16 / job.bytes;
+      static_cast<int64_t>(reinterpret_cast<uintptr_t>(begin) % 16) / bytes;
   for (int64_t first = lane * per_store - before; first < elements;
-       first += DenseJob::kLanes * per_store) {
-    const Bytes16 word =
-        MaskWord(keys, first, job.bytes, job.allowed, job.denied);
+       first += kLanes * per_store) {
     if (first >= 0 && first + per_store <= elements) {
-      StoreBytes16(begin + first * job.bytes, word);
+      StoreBytes16(static_cast<uint8_t*>(begin) + first * bytes,
+                   LineWord(line, first, bytes));
       continue;
     }
-    for (int64_t k = 0; k < per_store; ++k) {
-      if (first + k < 0 || first + k >= elements) continue;
-      const int64_t key = first + k;
-      const bool in = key >= keys.begin && key < keys.end;
-      StoreElement(begin, job.bytes, key, in ? job.allowed : job.denied);
+    for (int64_t key = first; key < first + per_store; ++key) {
+      if (key < 0 || key >= elements) continue;
+      StoreElement(begin, bytes, key, line[key]);
     }
   }
+}
+
+PACKHOUSE_HD inline void* LineOf(const DenseTensor& tensor, int64_t line) {
+  return static_cast<uint8_t*>(tensor.data) +
+         line * tensor.pitch * tensor.bytes;
 }
 
 PACKHOUSE_HD inline void DenseBody(const DenseJob& job,
                                    const SegmentTable& table, int64_t block,
                                    int32_t thread) {
-  const int64_t line = block * DenseJob::kLines + thread / DenseJob::kLanes;
+  const int64_t line = block * kLines + thread / kLanes;
   if (line >= job.lines()) return;
   const int32_t t = static_cast<int32_t>(line);
   const Interval keys =
       DenseKeys(table, job.mask, job.empty_rows, FindSegment(table, t), t);
-  WriteLine(job, keys, line, thread % DenseJob::kLanes);
+  WriteLine(IntervalLine{keys, job.tensor.allowed, job.tensor.denied},
+            LineOf(job.tensor, line), table.row_tokens, job.tensor.bytes,
+            thread % kLanes);
+}
+
+// ---------------------------------------------------------- equality masks --
+
+// A mask of S x S elements for each row of ids: tokens of equal ids attend each
+// other, wherever they stand.
+struct EqualityJob {
+  SourceView ids;  // [rows, row_tokens]
+  int32_t rows;
+  int32_t row_tokens;
+  Mask mask;
+  DenseTensor tensor;
+
+  PACKHOUSE_HD int64_t lines() const { return int64_t{rows} * row_tokens; }
+  int64_t blocks() const { return (lines() + kLines - 1) / kLines; }
+};
+
+// `allowed` for those keys of an interval that have an id.
+struct EqualityLine {
+  SourceView ids;
+  int64_t row_begin;  // of the row in ids
+  int64_t id;
+  Interval keys;
+  uint32_t allowed;
+  uint32_t denied;
+
+  PACKHOUSE_HD uint32_t operator[](int64_t key) const {
+    return key >= keys.begin && key < keys.end && ids[row_begin + key] == id
+               ? allowed
+               : denied;
+  }
+  PACKHOUSE_HD bool uniform(int64_t begin, int64_t end) const {
+    return begin >= keys.end || end <= keys.begin;
+  }
+};
+
+PACKHOUSE_HD inline EqualityLine EqualityLineOf(const EqualityJob& job,
+                                                int64_t line) {
+  const int32_t q = static_cast<int32_t>(line % job.row_tokens);
+  // All of the row is one segment, but for the ids.
+  Segment row = {};
+  row.attend_end = job.row_tokens;
+  return {job.ids,
+          line - q,
+          job.ids[line],
+          AllowedKeys(row, job.mask, q),
+          job.tensor.allowed,
+          job.tensor.denied};
+}
+
+PACKHOUSE_HD inline void EqualityBody(const EqualityJob& job, int64_t block,
+                                      int32_t thread) {
+  const int64_t line = block * kLines + thread / kLanes;
+  if (line >= job.lines()) return;
+  WriteLine(EqualityLineOf(job, line), LineOf(job.tensor, line), job.row_tokens,
+            job.tensor.bytes, thread % kLanes);
 }
 
 }  // namespace packhouse

@@ -101,6 +101,17 @@ absl::Status Fill(const BatchLayout& layout, const FormatOptions& options,
                   const Sources& sources, absl::Span<const Output> outputs,
                   int threads = 1);
 
+// Writes a dense mask, as Format::kDenseMask, in which tokens attend each other
+// where their ids are equal, within `mask`: for rows whose segments are not
+// contiguous, such as BERT's with the first tokens at the end (Krell et al.,
+// arXiv 2107.02027, section 3.2). Padding has an id like any other.
+//
+// ids: int32 or int64 [R, S]. output: [R, 1, S, S]. INVALID_ARGUMENT, with
+// nothing written, as Fill.
+absl::Status FillEqualityMask(const Tensor& ids, Mask mask,
+                              const DenseOptions& options, const Tensor& output,
+                              int threads = 1);
+
 }  // namespace packhouse
 
 #endif  // PACKHOUSE_FILL_H_

@@ -103,6 +103,84 @@ TEST(BodiesTest, EqualTheCpuDriverOnLargerBatches) {
   }
 }
 
+TEST(BodiesTest, EqualityMasks) {
+  for (uint32_t seed = 0; seed < 400; ++seed) {
+    BatchMaker maker(seed);
+    const int rows = maker.Draw(1, 3);
+    const int tokens = maker.Draw(1, 90);
+    const bool wide = maker.Draw(0, 1) == 1;
+    const DType types[] = {DType::kBool, DType::kFloat32, DType::kBFloat16,
+                           DType::kFloat16};
+    const DType dtype = types[maker.Draw(0, 3)];
+    const TestBatch batch = maker.Any(4);  // for its options
+    Values ids;
+    for (int i = 0; i < rows * tokens; ++i) ids.push_back(maker.Draw(0, 3));
+    std::vector<int32_t> narrow(ids.begin(), ids.end());
+    Tensor source = SourceOf(&narrow);
+    if (wide) source.data = ids.data();
+    if (wide) source.dtype = DType::kInt64;
+    source.shape = {rows, tokens};
+
+    const int skew = maker.Draw(0, 3);
+    const Memory by_driver(dtype, {rows, 1, tokens, tokens}, skew,
+                           tokens + skew);
+    const Memory by_body(dtype, {rows, 1, tokens, tokens}, skew, tokens + skew);
+    const Mask mask = batch.options.mask;
+    const DenseOptions dense = batch.options.dense;
+    ASSERT_TRUE(
+        FillEqualityMask(source, mask, dense, by_driver.tensor(), 2).ok());
+    const absl::StatusOr<EqualityJob> job =
+        PlanEquality(Side::kHost, source, mask, dense, by_body.tensor());
+    ASSERT_TRUE(job.ok()) << job.status();
+    Launch(*job, [&](int64_t block, int32_t thread) {
+      EqualityBody(*job, block, thread);
+    });
+
+    const Values patterns = DensePatterns(dtype, dense);
+    Values expected;
+    for (int line = 0; line < rows * tokens; ++line) {
+      const int q = line % tokens;
+      for (int k = 0; k < tokens; ++k) {
+        const bool equal = ids[line] == ids[line - q + k];
+        const int64_t window = mask.window;
+        const bool near = mask.kind == MaskKind::kDocument ||
+                          (mask.kind == MaskKind::kCausal && k <= q) ||
+                          (mask.kind == MaskKind::kCausalWindow && k <= q &&
+                           q - k < window) ||
+                          (mask.kind == MaskKind::kSymmetricWindow &&
+                           std::abs(q - k) <= window);
+        expected.push_back(patterns[equal && near]);
+      }
+    }
+    ASSERT_EQ(by_driver.values(), expected) << seed;
+    ASSERT_EQ(by_body.values(), expected) << seed;
+    ASSERT_TRUE(by_driver.intact()) << seed;
+    ASSERT_TRUE(by_body.intact()) << seed;
+  }
+}
+
+TEST(BodiesTest, EqualityMasksOfWrongTensors) {
+  std::vector<int32_t> ids(12);
+  Tensor source = SourceOf(&ids);
+  const Memory mask(DType::kBool, {1, 1, 12, 12});
+  const auto error = [&](const Tensor& from, const Tensor& to) {
+    return std::string(FillEqualityMask(from, {}, {}, to).message());
+  };
+  EXPECT_NE(error(source, mask.tensor()).find("their shape is [12]"),
+            std::string::npos);
+  source.shape = {1, 12};
+  Tensor other = source;
+  other.dtype = DType::kFloat32;
+  EXPECT_NE(error(other, mask.tensor()).find("type is float32"),
+            std::string::npos);
+  const Memory wrong(DType::kBool, {1, 12, 12});
+  EXPECT_NE(error(source, wrong.tensor())
+                .find("its shape is [1, 12, 12], it must be [1, 1, 12, 12]"),
+            std::string::npos);
+  EXPECT_TRUE(mask.untouched());
+  EXPECT_TRUE(wrong.untouched());
+}
+
 // A job without anything to do launches no thread.
 TEST(BodiesTest, NothingWantedIsNothingLaunched) {
   const BatchLayout layout = *LayoutOf(RowsOf(12), {{5, 3}});
