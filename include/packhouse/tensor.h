@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -67,6 +69,33 @@ struct Tensor {
   Device device;
   bool read_only = false;
 };
+
+// A compact tensor in memory of the host, read-only where T is const. T is
+// bool, uint8_t, uint16_t, int32_t, int64_t or float.
+template <typename T>
+Tensor HostTensor(T* data, std::vector<int64_t> shape) {
+  using Element = std::remove_const_t<T>;
+  Tensor tensor;
+  tensor.data = const_cast<Element*>(data);
+  tensor.read_only = std::is_const_v<T>;
+  tensor.shape = std::move(shape);
+  if constexpr (std::is_same_v<Element, bool>) {
+    tensor.dtype = DType::kBool;
+  } else if constexpr (std::is_same_v<Element, uint8_t>) {
+    tensor.dtype = DType::kUint8;
+  } else if constexpr (std::is_same_v<Element, uint16_t>) {
+    tensor.dtype = DType::kUint16;
+  } else if constexpr (std::is_same_v<Element, int32_t>) {
+    tensor.dtype = DType::kInt32;
+  } else if constexpr (std::is_same_v<Element, int64_t>) {
+    tensor.dtype = DType::kInt64;
+  } else {
+    static_assert(std::is_same_v<Element, float>,
+                  "no element type of a tensor");
+    tensor.dtype = DType::kFloat32;
+  }
+  return tensor;
+}
 
 // Product of the dimensions; 1 where there is none. Requires that it fits.
 int64_t Elements(const std::vector<int64_t>& shape);
