@@ -31,6 +31,8 @@ constexpr int kExitOk = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitBadInput = 2;
 
+constexpr size_t kFooterColumns = 76;
+
 // CLI11's help with a usage line that says what a command cannot do without.
 class HelpFormatter : public CLI::Formatter {
  public:
@@ -183,6 +185,37 @@ void AddBench(Program* program) {
   AddBenchService(service, &program->options);
 }
 
+std::string MasksFooter() {
+  std::string footer =
+      "Without --format and --json it draws the mask. docs/formats.md says "
+      "what\n"
+      "the formats are and who takes them:\n";
+  std::string line;
+  for (int i = 0; i < kFormats; ++i) {
+    const absl::string_view name = FormatName(static_cast<Format>(i));
+    if (line.size() + name.size() > kFooterColumns) {
+      absl::StrAppend(&footer, line, "\n");
+      line.clear();
+    }
+    absl::StrAppend(&line, "  ", name);
+  }
+  absl::StrAppend(&footer, line, "\n",
+                  "\n"
+                  "Examples:\n"
+                  "  packhouse masks --rows \"5,3;12\" --capacity 12\n"
+                  "  packhouse masks --rows \"5,3;12\" --capacity 12 \\\n"
+                  "      --format cu_seqlens,position_ids --json");
+  return footer;
+}
+
+void AddMasks(Program* program) {
+  CLI::App* app =
+      AddCommand(program, "masks", &RunMasks,
+                 "Show what attention is given for a batch, and draw the mask",
+                 MasksFooter().c_str());
+  AddMasks(app, &program->options);
+}
+
 void AddHealth(Program* program) {
   CLI::App* app = AddCommand(
       program, "health", &RunHealth, "Ask whether a packhoused is serving",
@@ -223,6 +256,7 @@ void AddCommands(Program* program) {
   AddVerify(program);
   AddAdvise(program);
   AddBench(program);
+  AddMasks(program);
   AddHealth(program);
   AddStatus(program);
 }

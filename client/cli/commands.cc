@@ -513,6 +513,10 @@ absl::Status RunVerify(const CommandOptions& options, std::ostream& out) {
   return verdict.status;
 }
 
+absl::Status RunMasks(const CommandOptions& options, std::ostream& out) {
+  return PrintMasks(options.masks, out);
+}
+
 absl::Status RunHealth(const CommandOptions& options, std::ostream& out) {
   absl::StatusOr<std::unique_ptr<Client>> client =
       Client::Create(options.client);

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "client/cli/advise/advice.h"
+#include "client/cli/masks/masks.h"
 #include "client/cli/packing_speed.h"
 #include "client/cli/service_load.h"
 #include "packhouse/client.h"
@@ -40,6 +41,7 @@ struct CommandOptions {
   std::string html_path;  // likewise; empty: none is written
   SpeedQuery bench;       // of bench packing, in place of spec
   LoadQuery load;         // of bench service, with spec, streams and client
+  MasksQuery masks;       // of masks, which has nothing else
 };
 
 absl::Status RunPlan(const CommandOptions& options, std::ostream& out);
@@ -57,6 +59,8 @@ absl::Status RunBenchPacking(const CommandOptions& options, std::ostream& out);
 // Likewise. An error where a stream failed; `out` has the report even so,
 // unless no stream could be opened.
 absl::Status RunBenchService(const CommandOptions& options, std::ostream& out);
+
+absl::Status RunMasks(const CommandOptions& options, std::ostream& out);
 
 absl::Status RunHealth(const CommandOptions& options, std::ostream& out);
 absl::Status RunStatus(const CommandOptions& options, std::ostream& out);

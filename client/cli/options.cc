@@ -23,6 +23,8 @@ namespace {
 constexpr char kPackingGroup[] = "Packing";
 constexpr char kServerGroup[] = "Server";
 constexpr char kLoadGroup[] = "Load";
+constexpr char kBatchGroup[] = "Batch";
+constexpr char kFormatGroup[] = "Formats";
 
 // For options that mean something else when they are left out than when their
 // value is empty.
@@ -91,27 +93,47 @@ CLI::Option* AddReal(CLI::App* app, const char* name, double min, double max,
       description);
 }
 
+// An option whose value is one of `names`; `set` gets the place of it.
+CLI::Option* AddNamed(CLI::App* app, const char* name,
+                      const std::vector<std::string>& names,
+                      std::function<void(size_t)> set,
+                      const std::string& description) {
+  return app
+      ->add_option_function<std::string>(
+          name,
+          [=](const std::string& text) {
+            const auto it = std::find(names.begin(), names.end(), text);
+            if (it == names.end()) {
+              throw CLI::ValidationError(
+                  name, absl::StrCat(Quoted(text), " is not one of ",
+                                     absl::StrJoin(names, ", ")));
+            }
+            set(static_cast<size_t>(it - names.begin()));
+          },
+          description)
+      ->type_name("NAME");
+}
+
 // An option whose value is one of `names`, which are those of the values of
 // `Choice` in their order.
+template <typename Choice>
+CLI::Option* AddChoice(CLI::App* app, const char* name, Choice* value,
+                       const std::vector<std::string>& names,
+                       const std::string& description) {
+  return AddNamed(
+      app, name, names,
+      [value](size_t place) { *value = static_cast<Choice>(place); },
+      absl::StrCat(description, ":\n", absl::StrJoin(names, ", "),
+                   "\n(default ", names[static_cast<size_t>(*value)], ")"));
+}
+
 template <typename Choice, size_t kChoices>
-void AddChoice(CLI::App* app, const char* name, Choice* value,
-               const char* const (&names)[kChoices],
-               const std::string& description) {
-  app->add_option_function<std::string>(
-         name,
-         [name, value, &names](const std::string& text) {
-           const auto it = std::find(std::begin(names), std::end(names), text);
-           if (it == std::end(names)) {
-             throw CLI::ValidationError(
-                 name, absl::StrCat(Quoted(text), " is not one of ",
-                                    absl::StrJoin(names, ", ")));
-           }
-           *value = static_cast<Choice>(it - std::begin(names));
-         },
-         absl::StrCat(description, ":\n", absl::StrJoin(names, ", "),
-                      "\n(default ", names[static_cast<int>(*value)], ")"))
-      ->type_name("NAME")
-      ->group(kPackingGroup);
+CLI::Option* AddChoice(CLI::App* app, const char* name, Choice* value,
+                       const char* const (&names)[kChoices],
+                       const std::string& description) {
+  return AddChoice(app, name, value,
+                   std::vector<std::string>(std::begin(names), std::end(names)),
+                   description);
 }
 
 std::string RuleNames(bool online) {
@@ -134,9 +156,11 @@ void AddLimits(CLI::App* app, PackSpec* spec) {
              "most the capacity (default 1)")
       ->group(kPackingGroup);
   AddChoice(app, "--overlong", &spec->overlong, kOverlongNames,
-            "What to do with a sequence over the capacity");
+            "What to do with a sequence over the capacity")
+      ->group(kPackingGroup);
   AddChoice(app, "--empty", &spec->empty, kEmptyNames,
-            "What to do with a sequence of no tokens");
+            "What to do with a sequence of no tokens")
+      ->group(kPackingGroup);
 }
 
 // An option of whole numbers, given once for each or with commas.
@@ -214,6 +238,159 @@ void AddBenchLengths(CLI::App* app, CommandOptions* options) {
   AddField(app, options);
 }
 
+// The rows of a batch.
+void AddBatchLayout(CLI::App* app, MasksQuery* query) {
+  LayoutSpec* layout = &query->layout;
+  app->add_option("--rows", query->rows,
+                  "Lengths of the sequences, with commas between them and\n"
+                  "semicolons between rows: \"5,3;12\"")
+      ->type_name("ROWS")
+      ->required()
+      ->group(kBatchGroup);
+  AddInteger(app, "--capacity", &layout->row_tokens, int64_t{1},
+             kMaxBatchTokens, "Tokens that a row holds")
+      ->required()
+      ->group(kBatchGroup);
+  std::vector<std::string> pad_modes;
+  for (int i = 0; i <= static_cast<int>(PadMode::kSlots); ++i) {
+    pad_modes.emplace_back(PadModeName(static_cast<PadMode>(i)));
+  }
+  AddChoice(app, "--pad-mode", &layout->pad_mode, pad_modes,
+            "What padding is to attention")
+      ->group(kBatchGroup);
+  AddInteger(app, "--alignment", &layout->alignment, int64_t{1},
+             kMaxBatchTokens,
+             "Sequences begin at multiples of N tokens (default 1)")
+      ->group(kBatchGroup);
+  app->add_flag("--flat", layout->flat, "Look at all rows as one")
+      ->group(kBatchGroup);
+}
+
+void AddMask(CLI::App* app, MasksQuery* query) {
+  AddChoice(app, "--mask", &query->options.mask.kind, kMaskNames,
+            "Which pairs of a sequence attend")
+      ->group(kFormatGroup);
+  AddInteger(app, "--window", &query->options.mask.window, int32_t{0},
+             std::numeric_limits<int32_t>::max(),
+             "Of a causal window: a token attends N tokens, itself\n"
+             "among them; of a symmetric one: N to each side of it")
+      ->group(kFormatGroup)
+      ->each([query](const std::string&) { query->window_given = true; });
+  app->add_option_function<std::string>(
+         "--block-size",
+         [query](const std::string& text) {
+           const absl::optional<BlockShape> shape = ParseBlockShape(text);
+           if (!shape.has_value()) {
+             throw CLI::ValidationError(
+                 "--block-size", absl::StrCat(Quoted(text),
+                                              " is neither N nor QxKV, such as "
+                                              "128 or 64x128"));
+           }
+           query->options.blocks.q = shape->q;
+           query->options.blocks.kv = shape->kv;
+           query->blocks_given = true;
+         },
+         "Sides of the blocks of a BlockMask, N or QxKV (default\n"
+         "128); a picture then shows them")
+      ->type_name("N")
+      ->group(kFormatGroup);
+  app->add_flag("--edge-full", query->options.blocks.edge_full,
+                "Blocks that the edge of a row cuts may be full")
+      ->group(kFormatGroup);
+  app->add_flag_callback(
+         "--true-masks", [query] { query->options.dense.true_attends = false; },
+         "In dense masks of bool, true is what does not attend")
+      ->group(kFormatGroup);
+  app->add_flag_callback(
+         "--lowest", [query] { query->options.dense.minus_infinity = false; },
+         "In additive dense masks, the lowest finite number of\n"
+         "the type in place of minus infinity")
+      ->group(kFormatGroup);
+  app->add_flag("--empty-rows", query->options.dense.empty_rows,
+                "In dense masks, tokens that attend nothing do not even\n"
+                "attend themselves")
+      ->group(kFormatGroup);
+}
+
+void AddTokens(CLI::App* app, MasksQuery* query) {
+  const auto add_list = [&](const char* name, absl::optional<std::string>* list,
+                            const char* description) {
+    app->add_option_function<std::string>(
+           name, [list](const std::string& text) { *list = text; }, description)
+        ->type_name("LIST")
+        ->group(kFormatGroup);
+  };
+  add_list("--tokens", &query->tokens,
+           "Of all sequences, with commas (default 0,1,2,...)");
+  add_list("--labels", &query->labels, "Likewise (default: the tokens)");
+  AddChoice(app, "--label-shift", &query->options.label_shift, kLabelShiftNames,
+            "Which token a label stands at")
+      ->group(kFormatGroup);
+  const auto add_id = [&](const char* name, int64_t* id,
+                          const char* description) {
+    AddInteger(app, name, id, std::numeric_limits<int64_t>::min(),
+               std::numeric_limits<int64_t>::max(),
+               absl::StrCat(description, " (default ", *id, ")"))
+        ->group(kFormatGroup);
+  };
+  add_id("--pad-id", &query->options.pad_id, "Token of padding");
+  add_id("--ignore-id", &query->options.ignore_id,
+         "Label where there is nothing to learn");
+}
+
+void AddFormats(CLI::App* app, MasksQuery* query) {
+  FormatOptions* format = &query->options;
+  app->add_option_function<std::vector<std::string>>(
+         "--format",
+         [query](const std::vector<std::string>& names) {
+           for (const std::string& name : names) {
+             const absl::optional<Format> found = FormatFromName(name);
+             if (!found.has_value()) {
+               throw CLI::ValidationError(
+                   "--format", absl::StrCat(Quoted(name),
+                                            " is none of the formats that "
+                                            "masks --help names"));
+             }
+             query->formats.push_back(*found);
+           }
+         },
+         "What to print, of the names below; with commas or the\n"
+         "option again for several")
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->type_name("NAME")
+      ->group(kFormatGroup);
+  std::vector<std::string> dtypes;
+  for (int i = 0; i <= static_cast<int>(DType::kFloat32); ++i) {
+    dtypes.emplace_back(DTypeName(static_cast<DType>(i)));
+  }
+  AddNamed(
+      app, "--dtype", dtypes,
+      [query](size_t place) { query->dtype = static_cast<DType>(place); },
+      "Element type of all formats, such as int32 or bfloat16\n"
+      "(default: the usual one of each)")
+      ->group(kFormatGroup);
+  const auto add = [&](const char* name, int64_t* value, int64_t min,
+                       const char* description) {
+    AddInteger(app, name, value, min, kMaxBatchTokens,
+               absl::StrCat(description, " (default ", *value, ")"))
+        ->group(kFormatGroup);
+  };
+  add("--position-start", &format->position_start, 0,
+      "Position of the first token of a segment");
+  add("--max-segments", &format->max_segments, 0,
+      "Fill arrays of segments up to N; 0: as many as\n"
+      "there are");
+  add("--row-width", &format->row_width, 0, "The same for arrays of rows");
+  AddChoice(app, "--row-fill", &format->row_fill, kRowFillNames,
+            "What row_cu_seqlens has behind the last of a row")
+      ->group(kFormatGroup);
+  add("--cp-ranks", &format->cp_ranks, 1, "Context-parallel ranks");
+  add("--chunk", &format->chunk_tokens, 1, "Tokens of a chunk");
+  add("--ragged-stride", &format->ragged_stride, 1,
+      "Elements of a token in ragged_offsets");
+}
+
 }  // namespace
 
 void AddLengths(CLI::App* app, CommandOptions* options, const char* text) {
@@ -252,7 +429,8 @@ void AddSpec(CLI::App* app, CommandOptions* options) {
       "order of this seed")
       ->group(kPackingGroup);
   AddChoice(app, "--effort", &spec->effort, kEffortNames,
-            "How hard sliding tries");
+            "How hard sliding tries")
+      ->group(kPackingGroup);
   AddInteger(app, "--max-displacement", &spec->max_displacement, int64_t{1},
              kMaxDisplacementSequences,
              "With sliding, no sequence waits for more than N later\n"
@@ -428,6 +606,20 @@ void AddBenchService(CLI::App* app, CommandOptions* options) {
       ->required(false)
       ->description(absl::StrCat("Tokens that a pack holds (default ",
                                  kBenchCapacityTokens, ")"));
+}
+
+void AddMasks(CLI::App* app, CommandOptions* options) {
+  MasksQuery* query = &options->masks;
+  AddBatchLayout(app, query);
+  AddMask(app, query);
+  AddTokens(app, query);
+  AddFormats(app, query);
+  app->add_option("--picture", query->picture_path,
+                  "Draw the mask into this PNG file; - is standard output,\n"
+                  "which then has nothing else")
+      ->check(&CheckNotEmpty)
+      ->type_name("FILE");
+  app->add_flag("--json", query->json, "Print one JSON object");
 }
 
 void AddBatch(CLI::App* app, CommandOptions* options) {

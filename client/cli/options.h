@@ -34,6 +34,7 @@ void AddSurvival(CLI::App* app, CommandOptions* options);  // of a stream
 void AddAdvise(CLI::App* app, CommandOptions* options);    // all but LENGTHS
 void AddBenchPacking(CLI::App* app, CommandOptions* options);  // all of it
 void AddBenchService(CLI::App* app, CommandOptions* options);  // all of it
+void AddMasks(CLI::App* app, CommandOptions* options);         // all of it
 void AddBatch(CLI::App* app, CommandOptions* options);
 
 }  // namespace packhouse
