@@ -217,7 +217,8 @@ void RunArrays(const ArraysJob& job, const ValueContext& context, int threads) {
     Spread(threads, array.count, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         StoreElement(array.data, array.bytes, i,
-                     ElementValue(context, array.format, array.width, i));
+                     ElementValue(context, array.format, array.width,
+                                  static_cast<uint32_t>(i)));
       }
     });
   }

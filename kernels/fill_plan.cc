@@ -29,8 +29,12 @@ constexpr FormatInfo Info(absl::string_view name, FormatKind kind, DType first,
   return {name, kind, {first, second}, 2};
 }
 
-// No format has more: its bytes fit an int64_t.
+// No format has more: its bytes fit an int64_t. What is made element by element
+// has elements of 32 bits (ElementValue), tables of blocks have lines that are
+// counted so.
 constexpr int64_t kMaxElements = int64_t{1} << 60;
+constexpr int64_t kMaxArrayElements = UINT32_MAX;
+constexpr int64_t kMaxBlockElements = kMaxBlockThreads;
 
 constexpr DType kI32 = DType::kInt32;
 constexpr DType kI64 = DType::kInt64;
@@ -125,6 +129,17 @@ bool ReadsLabels(Format format) {
 
 bool ReadsTargets(Format format) {
   return format == Format::kLossWeights || format == Format::kTargets;
+}
+
+int64_t MostElements(Format format) {
+  switch (InfoOf(format).kind) {
+    case FormatKind::kElement:
+      return kMaxArrayElements;
+    case FormatKind::kBlocks:
+      return kMaxBlockElements;
+    default:
+      return kMaxElements;
+  }
 }
 
 absl::Status Invalid(Format format, absl::string_view what) {
@@ -616,10 +631,10 @@ absl::StatusOr<FormatShape> ShapeOf(Format format, const BatchLayout& layout,
   Shape shape = DimensionsOf(format, layout, options);
   if (!shape.ok()) return shape.status();
   const int64_t elements = Elements(*shape);
-  if (elements > kMaxElements) {
-    return Invalid(format,
-                   absl::StrCat("it would have ", elements,
-                                " elements, it may have ", kMaxElements));
+  if (elements > MostElements(format)) {
+    return Invalid(
+        format, absl::StrCat("it would have ", elements,
+                             " elements, it may have ", MostElements(format)));
   }
   const FormatInfo& info = InfoOf(format);
   return FormatShape{Types(info.dtypes, info.dtypes + info.dtype_count),

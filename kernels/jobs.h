@@ -21,6 +21,13 @@ namespace packhouse {
 
 inline constexpr int32_t kThreads = 256;
 
+// In front of loops over small arrays, which are then registers.
+#ifdef __CUDA_ARCH__
+#define PACKHOUSE_UNROLL _Pragma("unroll")
+#else
+#define PACKHOUSE_UNROLL
+#endif
+
 // ------------------------------------------------------------------- stores --
 
 struct alignas(16) Bytes16 {
@@ -65,7 +72,7 @@ PACKHOUSE_HD inline void StoreGroup(void* data, int32_t bytes, int64_t i,
   uint8_t* const at = static_cast<uint8_t*>(data) + i * bytes;
   if (count == 4 && bytes == 4 && IsAligned(at, 16)) {
     Bytes16 packed;
-    for (int k = 0; k < 4; ++k) {
+    PACKHOUSE_UNROLL for (int k = 0; k < 4; ++k) {
       packed.words[k] = static_cast<uint32_t>(values[k]);
     }
     StoreBytes16(at, packed);
@@ -83,8 +90,8 @@ PACKHOUSE_HD inline void StoreGroup(void* data, int32_t bytes, int64_t i,
     }
     return;
   }
-  for (int32_t k = 0; k < count; ++k) {
-    StoreElement(data, bytes, i + k, values[k]);
+  PACKHOUSE_UNROLL for (int32_t k = 0; k < 4; ++k) {
+    if (k < count) StoreElement(data, bytes, i + k, values[k]);
   }
 }
 
@@ -126,17 +133,21 @@ PACKHOUSE_HD inline void WriteTokens(const ArraysJob& job,
                                      int32_t first) {
   const SegmentTable& table = context.table;
   const int32_t count = Least(4, job.tokens - first);
+  // All loops are of four steps, which leaves the arrays in registers; what is
+  // beyond the last token is that token again, and not stored.
   int32_t segments[4];
+  int32_t tokens[4];
   int32_t s = FindSegment(table, first);
-  for (int32_t k = 0; k < count; ++k) {
-    while (first + k >= table.slot_end(s)) ++s;
+  PACKHOUSE_UNROLL for (int32_t k = 0; k < 4; ++k) {
+    tokens[k] = first + Least(k, count - 1);
+    while (tokens[k] >= table.slot_end(s)) ++s;
     segments[k] = s;
   }
   for (int32_t a = 0; a < job.token_arrays; ++a) {
     const ArrayOutput& array = job.arrays[a];
-    int64_t values[4] = {};
-    for (int32_t k = 0; k < count; ++k) {
-      values[k] = TokenValue(context, array.format, segments[k], first + k);
+    int64_t values[4];
+    PACKHOUSE_UNROLL for (int32_t k = 0; k < 4; ++k) {
+      values[k] = TokenValue(context, array.format, segments[k], tokens[k]);
     }
     StoreGroup(array.data, array.bytes, first, values, count);
   }
@@ -147,9 +158,11 @@ PACKHOUSE_HD inline void WriteElements(const ArrayOutput& array,
                                        int64_t first) {
   const int64_t left = array.count - first;
   const int32_t count = left < 4 ? static_cast<int32_t>(left) : 4;
-  int64_t values[4] = {};
-  for (int32_t k = 0; k < count; ++k) {
-    values[k] = ElementValue(context, array.format, array.width, first + k);
+  int64_t values[4];
+  PACKHOUSE_UNROLL for (int32_t k = 0; k < 4; ++k) {
+    values[k] =
+        ElementValue(context, array.format, array.width,
+                     static_cast<uint32_t>(first + Least(k, count - 1)));
   }
   StoreGroup(array.data, array.bytes, first, values, count);
 }
@@ -229,6 +242,9 @@ struct BlockTables {
 
 inline constexpr int32_t kSlotsPerThread = 16;
 
+// Threads of one launch, so that they are divided as numbers of 32 bits.
+inline constexpr int64_t kMaxBlockThreads = UINT32_MAX;
+
 // All eight in one launch: a thread writes kSlotsPerThread slots of a block row
 // in both index tables of a side, the first also its counts.
 struct BlocksJob {
@@ -263,8 +279,8 @@ PACKHOUSE_HD inline void WriteSlots(const BlockRuns& runs, bool full,
   if (row == nullptr) return;
   for (int32_t done = 0; done < count; done += 4) {
     const int32_t group = Least(4, count - done);
-    int64_t values[4] = {};
-    for (int32_t k = 0; k < group; ++k) {
+    int64_t values[4];
+    PACKHOUSE_UNROLL for (int32_t k = 0; k < 4; ++k) {
       const int32_t slot = first + done + k;
       values[k] = full ? FullSlot(runs, slot) : PartialSlot(runs, slot);
     }
@@ -289,10 +305,12 @@ PACKHOUSE_HD inline void BlocksBody(const BlocksJob& job,
   }
   if (item >= job.threads(side)) return;
   const BlockTables& tables = job.sides[side];
-  const int32_t per_row = job.threads_per_row(side);
-  const int64_t line = item / per_row;  // block row of all rows
-  const int32_t first = static_cast<int32_t>(item % per_row) * kSlotsPerThread;
-  const int32_t block_rows = job.block_rows(side);
+  const uint32_t per_row = static_cast<uint32_t>(job.threads_per_row(side));
+  const uint32_t item32 = static_cast<uint32_t>(item);  // kMaxBlockThreads
+  const uint32_t line = item32 / per_row;               // block row of all rows
+  const int32_t first =
+      static_cast<int32_t>(item32 % per_row) * kSlotsPerThread;
+  const uint32_t block_rows = static_cast<uint32_t>(job.block_rows(side));
   const BlockRuns runs =
       RunsOfBlockRow(table, job.mask, job.shape, static_cast<BlockSide>(side),
                      static_cast<int32_t>(line / block_rows),
@@ -389,8 +407,8 @@ PACKHOUSE_HD void WriteLine(const Line& line, void* begin, int64_t elements,
                             int32_t bytes, int32_t lane) {
   const int64_t per_store = 16 / bytes;
   // Elements of the first 16 bytes that stand before the line.
-  const int64_t before =
-      static_cast<int64_t>(reinterpret_cast<uintptr_t>(begin) % 16) / bytes;
+  const int32_t before =
+      static_cast<int32_t>(reinterpret_cast<uintptr_t>(begin) % 16) / bytes;
   for (int64_t first = lane * per_store - before; first < elements;
        first += kLanes * per_store) {
     if (first >= 0 && first + per_store <= elements) {
@@ -459,7 +477,7 @@ struct EqualityLine {
 
 PACKHOUSE_HD inline EqualityLine EqualityLineOf(const EqualityJob& job,
                                                 int64_t line) {
-  const int32_t q = static_cast<int32_t>(line % job.row_tokens);
+  const int32_t q = static_cast<int32_t>(line) % job.row_tokens;
   // All of the row is one segment, but for the ids.
   Segment row = {};
   row.attend_end = job.row_tokens;

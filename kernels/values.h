@@ -263,7 +263,7 @@ PACKHOUSE_HD inline int64_t RowValue(const ValueContext& context, Format format,
 // is the last dimension of one with a line for each row.
 PACKHOUSE_HD inline int64_t ElementValue(const ValueContext& context,
                                          Format format, int32_t width,
-                                         int64_t i) {
+                                         uint32_t i) {
   const SegmentTable& table = context.table;
   switch (format) {
     case Format::kUnpadIndices: {
@@ -273,13 +273,14 @@ PACKHOUSE_HD inline int64_t ElementValue(const ValueContext& context,
       return segment.begin + (attended - segment.attended_before);
     }
     case Format::kCpIndices: {
-      const int32_t share = table.tokens() / context.cp_ranks;
+      const uint32_t share =
+          static_cast<uint32_t>(table.tokens() / context.cp_ranks);
       return ShareToken(table, context.cp_ranks,
                         static_cast<int32_t>(i / share),
                         static_cast<int32_t>(i % share));
     }
     case Format::kFlashMask: {
-      const int32_t columns = LooksBothWays(context.mask) ? 2 : 1;
+      const uint32_t columns = LooksBothWays(context.mask) ? 2 : 1;
       const int32_t t = static_cast<int32_t>(i / columns);
       return FlashMaskValue(context, table.segments[FindSegment(table, t)], t,
                             static_cast<int32_t>(i % columns));
@@ -292,8 +293,9 @@ PACKHOUSE_HD inline int64_t ElementValue(const ValueContext& context,
     case Format::kDocLens:
     case Format::kSequenceLengths:
     case Format::kFirstTokenIndex:
-      return RowValue(context, format, static_cast<int32_t>(i / width),
-                      static_cast<int32_t>(i % width));
+      return RowValue(context, format,
+                      static_cast<int32_t>(i / static_cast<uint32_t>(width)),
+                      static_cast<int32_t>(i % static_cast<uint32_t>(width)));
     default:
       return SegmentValue(context, format, i);
   }
