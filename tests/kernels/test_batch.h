@@ -59,6 +59,9 @@ class Memory {
 
   const Tensor& tensor() const { return tensor_; }
 
+  // With all that is round it.
+  const std::vector<uint8_t>& store() const { return store_; }
+
   // Elements as integers: floats as their bits, bytes and halves unsigned.
   Values values() const {
     Values values;
