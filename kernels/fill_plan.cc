@@ -648,6 +648,55 @@ absl::StatusOr<int64_t> RequiredBytes(Format format, const BatchLayout& layout,
   return Elements(shape->shape) * DTypeBytes(shape->dtypes.front());
 }
 
+absl::StatusOr<int64_t> RequiredBytes(absl::Span<const Format> formats,
+                                      const BatchLayout& layout,
+                                      const FormatOptions& options) {
+  int64_t bytes = 0;
+  for (const Format format : formats) {
+    absl::StatusOr<int64_t> own = RequiredBytes(format, layout, options);
+    if (!own.ok()) return own.status();
+    if (*own > INT64_MAX - kOutputAlignment - bytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the formats together take more than ", INT64_MAX, " bytes"));
+    }
+    bytes +=
+        (*own + kOutputAlignment - 1) / kOutputAlignment * kOutputAlignment;
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::vector<Output>> OutputsIn(absl::Span<const Format> formats,
+                                              const BatchLayout& layout,
+                                              const FormatOptions& options,
+                                              void* buffer, int64_t bytes,
+                                              Device device) {
+  absl::StatusOr<int64_t> needed = RequiredBytes(formats, layout, options);
+  if (!needed.ok()) return needed.status();
+  if (bytes < *needed) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the buffer has ", bytes, " bytes, the formats take ", *needed));
+  }
+  if (reinterpret_cast<uintptr_t>(buffer) % kOutputAlignment != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the buffer is not at a multiple of ", kOutputAlignment, " bytes"));
+  }
+  std::vector<Output> outputs;
+  int64_t at = 0;
+  for (const Format format : formats) {
+    absl::StatusOr<FormatShape> shape = ShapeOf(format, layout, options);
+    if (!shape.ok()) return shape.status();
+    Tensor tensor;
+    tensor.data = static_cast<char*>(buffer) + at;
+    tensor.dtype = shape->dtypes.front();
+    tensor.shape = std::move(shape->shape);
+    tensor.device = device;
+    const int64_t own = Elements(tensor.shape) * DTypeBytes(tensor.dtype);
+    at += (own + kOutputAlignment - 1) / kOutputAlignment * kOutputAlignment;
+    outputs.push_back({format, std::move(tensor)});
+  }
+  return outputs;
+}
+
 absl::StatusOr<FillPlan> PlanFill(Side side, const BatchLayout& layout,
                                   const FormatOptions& options,
                                   const Sources& sources,

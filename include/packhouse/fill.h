@@ -91,6 +91,26 @@ absl::StatusOr<FormatShape> ShapeOf(Format format, const BatchLayout& layout,
 absl::StatusOr<int64_t> RequiredBytes(Format format, const BatchLayout& layout,
                                       const FormatOptions& options);
 
+// Alignment of the outputs that share a buffer: a line of the cache, and what
+// vector units and DLPack's consumers like best.
+inline constexpr int64_t kOutputAlignment = 64;
+
+// Bytes of a buffer for all of these formats, each of its usual type and at a
+// multiple of kOutputAlignment. As ShapeOf.
+absl::StatusOr<int64_t> RequiredBytes(absl::Span<const Format> formats,
+                                      const BatchLayout& layout,
+                                      const FormatOptions& options);
+
+// These formats one after another in such a buffer, which the caller owns and
+// which may be on any device. INVALID_ARGUMENT where it is too small (needed
+// and given bytes are named), or not at a multiple of kOutputAlignment; else as
+// ShapeOf.
+absl::StatusOr<std::vector<Output>> OutputsIn(absl::Span<const Format> formats,
+                                              const BatchLayout& layout,
+                                              const FormatOptions& options,
+                                              void* buffer, int64_t bytes,
+                                              Device device = Device());
+
 // Writes `outputs`, of memory that the host may write, on up to `threads`
 // threads. All that is wrong is found before anything is written:
 // INVALID_ARGUMENT, as ShapeOf, and where a tensor has another type, shape,

@@ -36,3 +36,9 @@ def test_the_page_names_every_format():
     page = PAGE.read_text()
     blocks = {n for n in names if re.fullmatch(r"(full_)?(kv|q)_(num_blocks|indices)", n)}
     assert [n for n in names if f"`{n}`" not in page and n not in blocks] == []
+
+
+def test_a_packed_batch_there_and_back():
+    done = subprocess.run([BIN / "packed_batch"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "2 packs of 5 sequences, the longest of 11: 0 3 5 16 21 25 32\n"

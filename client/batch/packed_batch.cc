@@ -1,0 +1,208 @@
+#include "packhouse/packed_batch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "packhouse/policy.h"
+
+namespace packhouse {
+namespace {
+
+// Whether the policies make a unit at this offset of such a sequence.
+bool HasUnitAt(const PackSpec& spec, uint32_t length, uint32_t offset) {
+  const uint32_t units = UnitCount(spec, length);
+  if (units == 0) return false;
+  if (units == 1) return offset == UnitOffset(spec, length, 0);
+  const uint32_t step = UnitOffset(spec, length, 1);
+  return offset % step == 0 && offset / step < units;
+}
+
+absl::StatusOr<std::vector<PackedUnit>> UnitsOf(
+    const PackSpec& spec, const Packs& packs,
+    absl::Span<const uint32_t> lengths, uint64_t first_ordinal) {
+  std::vector<PackedUnit> units;
+  units.reserve(packs.ordinals.size());
+  for (size_t pack = 0; pack < packs.size(); ++pack) {
+    for (size_t i = packs.offsets[pack]; i < packs.offsets[pack + 1]; ++i) {
+      const uint64_t ordinal = packs.ordinals[i];
+      const uint32_t offset = packs.source_offset(i);
+      if (ordinal < first_ordinal ||
+          ordinal - first_ordinal >= lengths.size()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("pack ", pack, " holds ordinal ", ordinal,
+                         ", there are lengths of ", lengths.size(),
+                         " from ordinal ", first_ordinal, " on"));
+      }
+      const uint32_t length = lengths[ordinal - first_ordinal];
+      if (!HasUnitAt(spec, length, offset)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("pack ", pack, " holds ordinal ", ordinal,
+                         " from token ", offset, " on: of a sequence of ",
+                         length, " tokens the spec makes no such unit"));
+      }
+      units.push_back({ordinal, offset, UnitTokens(spec, length, offset),
+                       static_cast<int64_t>(pack), 0});
+    }
+  }
+  return units;
+}
+
+// Tokens of the units one after another.
+void Gather(absl::Span<const PackedUnit> units,
+            absl::Span<const void* const> sequences, int64_t bytes_per_token,
+            std::vector<char>* gathered) {
+  size_t size = 0;
+  for (const PackedUnit& unit : units) size += unit.tokens;
+  gathered->resize(size * static_cast<size_t>(bytes_per_token));
+  char* to = gathered->data();
+  for (size_t i = 0; i < units.size(); ++i) {
+    const size_t bytes = units[i].tokens * static_cast<size_t>(bytes_per_token);
+    std::memcpy(
+        to,
+        static_cast<const char*>(sequences[i]) +
+            units[i].source_offset * static_cast<size_t>(bytes_per_token),
+        bytes);
+    to += bytes;
+  }
+}
+
+Tensor Source(std::vector<char>* gathered, DType dtype, int64_t tokens) {
+  Tensor tensor;
+  tensor.data = gathered->data();
+  tensor.dtype = dtype;
+  tensor.shape = {tokens};
+  return tensor;
+}
+
+bool ReadsSources(absl::Span<const Output> outputs) {
+  return std::any_of(outputs.begin(), outputs.end(), [](const Output& output) {
+    switch (output.format) {
+      case Format::kInputIds:
+      case Format::kLabels:
+      case Format::kLossMask:
+      case Format::kLossWeights:
+      case Format::kTargets:
+        return true;
+      default:
+        return false;
+    }
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<PackedBatch> PackedBatch::Make(
+    const PackSpec& spec, PadMode pad_mode, const Packs& packs,
+    absl::Span<const uint32_t> lengths, uint64_t first_ordinal, bool flat,
+    bool positions_go_on) {
+  if (absl::Status status = ValidateSpec(spec); !status.ok()) return status;
+  absl::StatusOr<std::vector<PackedUnit>> units =
+      UnitsOf(spec, packs, lengths, first_ordinal);
+  if (!units.ok()) return units.status();
+  std::vector<uint32_t> tokens;
+  std::vector<uint32_t> origins;
+  for (const PackedUnit& unit : *units) {
+    tokens.push_back(unit.tokens);
+    if (positions_go_on) origins.push_back(unit.source_offset);
+  }
+  LayoutSpec rows;
+  rows.row_tokens = spec.capacity_tokens;
+  rows.pad_mode = pad_mode;
+  rows.alignment = spec.sequence_alignment;
+  rows.flat = flat;
+  absl::StatusOr<BatchLayout> layout =
+      BatchLayout::Make(rows, tokens, packs.offsets, origins);
+  if (!layout.ok()) return layout.status();
+  const SegmentTable table = layout->table();
+  for (int32_t s = 0; s < table.count; ++s) {
+    const Segment& segment = table.segments[s];
+    if (segment.is_sequence()) {
+      (*units)[segment.sequences_before].begin = segment.begin;
+    }
+  }
+  return PackedBatch(*std::move(layout), *std::move(units));
+}
+
+absl::Status PackedBatch::Fill(
+    const FormatOptions& options, DType dtype,
+    absl::FunctionRef<SequenceData(uint64_t ordinal)> data,
+    absl::Span<const Output> outputs, int threads) {
+  Sources sources;
+  if (ReadsSources(outputs)) {
+    if (dtype != DType::kUint16 && dtype != DType::kInt32 &&
+        dtype != DType::kInt64) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tokens are of type ", DTypeName(dtype),
+                       ", it must be uint16, int32 or int64"));
+    }
+    std::vector<const void*> tokens;
+    std::vector<const void*> labels;
+    for (const PackedUnit& unit : units_) {
+      const SequenceData sequence = data(unit.ordinal);
+      if (sequence.tokens == nullptr) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("there are no tokens of ordinal ", unit.ordinal));
+      }
+      tokens.push_back(sequence.tokens);
+      if (sequence.labels != nullptr) labels.push_back(sequence.labels);
+      if (!labels.empty() && labels.size() != tokens.size()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "ordinal ", unit.ordinal, " has ",
+            sequence.labels == nullptr ? "no labels, those before it have"
+                                       : "labels, those before it have none"));
+      }
+    }
+    const int64_t bytes = DTypeBytes(dtype);
+    Gather(units_, tokens, bytes, &tokens_);
+    sources.tokens = Source(&tokens_, dtype, layout_.sequence_tokens());
+    if (!labels.empty()) {
+      Gather(units_, labels, bytes, &labels_);
+      sources.labels = Source(&labels_, dtype, layout_.sequence_tokens());
+    }
+  }
+  return packhouse::Fill(layout_, options, sources, outputs, threads);
+}
+
+void PackedBatch::UnpackTokens(
+    const void* values, size_t bytes_per_token,
+    absl::FunctionRef<void*(const PackedUnit& unit)> destination) const {
+  for (const PackedUnit& unit : units_) {
+    void* const to = destination(unit);
+    if (to == nullptr) continue;
+    std::memcpy(to,
+                static_cast<const char*>(values) +
+                    static_cast<size_t>(unit.begin) * bytes_per_token,
+                unit.tokens * bytes_per_token);
+  }
+}
+
+void PackedBatch::UnpackToken(
+    Token token, const void* values, size_t bytes_per_token,
+    absl::FunctionRef<void*(const PackedUnit& unit)> destination) const {
+  for (const PackedUnit& unit : units_) {
+    void* const to = destination(unit);
+    if (to == nullptr) continue;
+    const int64_t place =
+        token == Token::kFirst ? unit.begin : unit.begin + unit.tokens - 1;
+    std::memcpy(to,
+                static_cast<const char*>(values) +
+                    static_cast<size_t>(place) * bytes_per_token,
+                bytes_per_token);
+  }
+}
+
+void PackedBatch::UnpackUnits(
+    const void* values, size_t bytes_per_unit,
+    absl::FunctionRef<void*(const PackedUnit& unit)> destination) const {
+  const char* from = static_cast<const char*>(values);
+  for (const PackedUnit& unit : units_) {
+    void* const to = destination(unit);
+    if (to != nullptr) std::memcpy(to, from, bytes_per_unit);
+    from += bytes_per_unit;
+  }
+}
+
+}  // namespace packhouse
