@@ -103,9 +103,10 @@ PACKHOUSE_HD inline bool IsTarget(const ValueContext& context,
              context.ignore_id;
 }
 
-// How many such tokens a sequence has.
+// How many such tokens a segment has; padding has none, and no counts.
 PACKHOUSE_HD inline int32_t Targets(const ValueContext& context,
                                     const Segment& segment) {
+  if (!segment.is_sequence()) return 0;
   if (context.target_counts == nullptr) {
     const Interval places = LabelPlaces(segment, context.label_shift);
     return places.empty() ? 0 : places.end - places.begin;
