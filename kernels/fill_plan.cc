@@ -87,6 +87,8 @@ constexpr FormatInfo kInfos[kFormats] = {
     Info("q_indices", kBlocks, kI32),
     Info("full_q_num_blocks", kBlocks, kI32),
     Info("full_q_indices", kBlocks, kI32),
+    Info("dq_write_order", kElement, kI32),
+    Info("dq_write_order_full", kElement, kI32),
     {"dense_mask",
      FormatKind::kDense,
      {DType::kBool, DType::kFloat32, DType::kBFloat16, DType::kFloat16},
@@ -111,6 +113,8 @@ bool DependsOnMask(Format format) {
     case Format::kKRanges:
     case Format::kAttnTypeMap:
     case Format::kPackedMask:
+    case Format::kDqWriteOrder:
+    case Format::kDqWriteOrderFull:
       return true;
     default:
       return InfoOf(format).kind == FormatKind::kBlocks ||
@@ -306,6 +310,9 @@ Shape DimensionsOf(Format format, const BatchLayout& layout,
     case Format::kSequenceLengths:
     case Format::kFirstTokenIndex:
       return PerRow(format, layout, options);
+    case Format::kDqWriteOrder:
+    case Format::kDqWriteOrderFull:
+      return OfBlocks(Format::kQIndices, layout, options);
     case Format::kDenseMask:
       return std::vector<int64_t>{rows, 1, tokens, tokens};
     default:
@@ -476,6 +483,8 @@ ValueContext ContextOf(const BatchLayout& layout, const FormatOptions& options,
   ValueContext context = {};
   context.table = layout.table();
   context.mask = options.mask;
+  context.blocks = options.blocks;
+  context.dq_kv_order = options.dq_kv_order;
   context.label_shift = options.label_shift;
   context.row_fill = options.row_fill;
   context.cp_ranks = static_cast<int32_t>(options.cp_ranks);
@@ -543,7 +552,7 @@ class Planner {
  private:
   static ArrayOutput ArrayOf(const Output& output) {
     const Tensor& tensor = output.tensor;
-    const bool lines = tensor.shape.size() == 2;
+    const bool lines = tensor.shape.size() > 1;
     return {tensor.data, Elements(tensor.shape), output.format,
             static_cast<int32_t>(DTypeBytes(tensor.dtype)),
             lines ? static_cast<int32_t>(tensor.shape.back()) : 1};

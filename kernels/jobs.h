@@ -106,7 +106,7 @@ struct ArrayOutput {
   int32_t width;  // of a line, for formats with a line for each row
 };
 
-inline constexpr int32_t kMaxArrays = 28;
+inline constexpr int32_t kMaxArrays = 28;  // formats that are such
 
 // All of them in one launch: those with an element for each token share the
 // search for its segment. A thread writes a group of four elements.

@@ -36,6 +36,8 @@ struct SourceView {
 struct ValueContext {
   SegmentTable table;
   Mask mask;
+  BlockShape blocks;
+  bool dq_kv_order;
   LabelShift label_shift;
   RowFill row_fill;
   int32_t cp_ranks;
@@ -260,6 +262,27 @@ PACKHOUSE_HD inline int64_t RowValue(const ValueContext& context, Format format,
   return first_tokens ? segment.begin - row_begin : segment.real();
 }
 
+// Of slot `slot` of the index row of a block of keys: of all blocks of keys
+// that have pairs with the block of queries there, how many come before this
+// one, or after it. Counts both full and partial ones.
+PACKHOUSE_HD inline int64_t WriteOrderValue(const ValueContext& context,
+                                            bool full, int32_t line,
+                                            int32_t slot) {
+  const SegmentTable& table = context.table;
+  const int32_t key_blocks = CeilDiv(table.row_tokens, context.blocks.kv);
+  const int32_t row = line / key_blocks;
+  const int32_t key_block = line % key_blocks;
+  const BlockRuns queries = RunsOfBlockRow(table, context.mask, context.blocks,
+                                           BlockSide::kKeys, row, key_block);
+  const int32_t query_block =
+      full ? FullSlot(queries, slot) : PartialSlot(queries, slot);
+  const BlockRuns keys = RunsOfBlockRow(table, context.mask, context.blocks,
+                                        BlockSide::kQueries, row, query_block);
+  const int32_t count = keys.some.end - keys.some.begin;
+  const int32_t before = Least(Most(key_block - keys.some.begin, 0), count);
+  return context.dq_kv_order ? count - 1 - before : before;
+}
+
 // Element i of a format whose elements are not the tokens one by one. `width`
 // is the last dimension of one with a line for each row.
 PACKHOUSE_HD inline int64_t ElementValue(const ValueContext& context,
@@ -297,6 +320,12 @@ PACKHOUSE_HD inline int64_t ElementValue(const ValueContext& context,
       return RowValue(context, format,
                       static_cast<int32_t>(i / static_cast<uint32_t>(width)),
                       static_cast<int32_t>(i % static_cast<uint32_t>(width)));
+    case Format::kDqWriteOrder:
+    case Format::kDqWriteOrderFull:
+      return WriteOrderValue(
+          context, format == Format::kDqWriteOrderFull,
+          static_cast<int32_t>(i / static_cast<uint32_t>(width)),
+          static_cast<int32_t>(i % static_cast<uint32_t>(width)));
     default:
       return SegmentValue(context, format, i);
   }

@@ -52,6 +52,7 @@ struct FormatOptions {
   int64_t ignore_id = -100;
   int64_t position_start = 0;
   BlockShape blocks;
+  bool dq_kv_order = true;  // of kDqWriteOrder: the last block of keys first
   DenseOptions dense;
   int64_t cp_ranks = 1;
   int64_t chunk_tokens = 64;

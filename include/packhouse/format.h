@@ -98,6 +98,13 @@ enum class Format : int32_t {
   kFullQNumBlocks,   // int32 [R, 1, K]
   kFullQIndices,     // int32 [R, 1, K, Q]
 
+  // Beside kQIndices and kFullQIndices, for a backward pass whose sums are made
+  // in one order: how many blocks of keys write to that block of queries before
+  // this one, or after it with dq_kv_order. (PyTorch 2.13 and later)
+
+  kDqWriteOrder,      // int32 [R, 1, K, Q]
+  kDqWriteOrderFull,  // int32 [R, 1, K, Q]
+
   // Which pairs attend: [R, 1, S, S], as DenseOptions say. bool, or what is
   // added to scores: float32, bfloat16 or float16. A row's pitch may be larger.
   kDenseMask,

@@ -505,6 +505,39 @@ inline Values Oracle::Expected(Format format, const FormatOptions& options,
       return OracleBlocks(*this, options, true, true, true);
     case Format::kFullQIndices:
       return OracleBlocks(*this, options, true, true, false);
+    case Format::kDqWriteOrder:
+    case Format::kDqWriteOrderFull: {
+      const bool full = format == Format::kDqWriteOrderFull;
+      const Values order = OracleBlocks(*this, options, true, full, false);
+      const int q_blocks =
+          (row_tokens_ + options.blocks.q - 1) / options.blocks.q;
+      const int kv_blocks =
+          (row_tokens_ + options.blocks.kv - 1) / options.blocks.kv;
+      const auto touches = [&](int row, int i, int j) {
+        for (int q = i * options.blocks.q;
+             q < std::min((i + 1) * options.blocks.q, row_tokens_); ++q) {
+          for (int k = j * options.blocks.kv;
+               k < std::min((j + 1) * options.blocks.kv, row_tokens_); ++k) {
+            const int base = row * row_tokens_;
+            if (Allowed(options.mask, base + q, base + k)) return true;
+          }
+        }
+        return false;
+      };
+      for (size_t e = 0; e < order.size(); ++e) {
+        const int row = static_cast<int>(e / q_blocks / kv_blocks);
+        const int own = static_cast<int>(e / q_blocks % kv_blocks);
+        const int query = static_cast<int>(order[e]);
+        int before = 0, all = 0;
+        for (int j = 0; j < kv_blocks; ++j) {
+          const bool there = touches(row, query, j);
+          all += there;
+          before += there && j < own;
+        }
+        values.push_back(options.dq_kv_order ? all - 1 - before : before);
+      }
+      return values;
+    }
     case Format::kDenseMask:
       for (int q = 0; q < size(); ++q) {
         const bool empty = allowed_keys(q).empty();

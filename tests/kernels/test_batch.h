@@ -196,6 +196,7 @@ class BatchMaker {
     options.blocks.q = Draw(1, 9);
     options.blocks.kv = Draw(0, 1) == 0 ? options.blocks.q : Draw(1, 9);
     options.blocks.edge_full = Draw(0, 3) == 0;
+    options.dq_kv_order = Draw(0, 1) == 0;
     options.dense.true_attends = Draw(0, 1) == 0;
     options.dense.minus_infinity = Draw(0, 1) == 0;
     options.dense.empty_rows = Draw(0, 1) == 0;

@@ -32,7 +32,7 @@ def test_each_section_shows_the_code_of_the_program():
 def test_the_page_names_every_format():
     """As FormatName has them: the table of kernels/fill_plan.cc."""
     names = re.findall(r'Info\("(\w+)",', (ROOT / "kernels/fill_plan.cc").read_text())
-    assert len(names) == 42
+    assert len(names) == 44
     page = PAGE.read_text()
     blocks = {n for n in names if re.fullmatch(r"(full_)?(kv|q)_(num_blocks|indices)", n)}
     assert [n for n in names if f"`{n}`" not in page and n not in blocks] == []

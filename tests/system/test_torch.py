@@ -92,6 +92,13 @@ def test_block_mask_is_what_create_block_mask_makes(seed):
     for name in BLOCK_TABLES:
         assert torch.equal(ours[name], getattr(theirs, name)), (name, rows, options)
 
+    orders = ["dq_write_order", "dq_write_order_full"]
+    ours_too, _ = formats(rows, capacity, orders, *options)
+    ordered = flex.create_block_mask(theirs.mask_mod, len(rows), 1, capacity, capacity,
+                                     device="cpu", BLOCK_SIZE=block, compute_dq_write_order=True)
+    for name in orders:
+        assert torch.equal(ours_too[name], getattr(ordered, name)), (name, rows, options)
+
     made = flex.BlockMask(seq_lengths=(capacity, capacity), BLOCK_SIZE=block,
                           mask_mod=theirs.mask_mod, **ours)
     assert torch.equal(made.to_dense(), theirs.to_dense())
