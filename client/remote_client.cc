@@ -78,6 +78,7 @@ class RemoteClient final : public Client {
   // and a thread of gRPC's may have held it when a child was forked.
   std::once_flag servers_made_;
   std::vector<RemoteServer> servers_;
+  absl::Status servers_status_;  // of the files of TLS
 };
 
 absl::StatusOr<const std::vector<RemoteServer>*> RemoteClient::Servers() {
@@ -85,9 +86,15 @@ absl::StatusOr<const std::vector<RemoteServer>*> RemoteClient::Servers() {
   if (!status.ok()) return status;
   std::call_once(servers_made_, [this] {
     for (const Address& target : targets_) {
-      servers_.emplace_back(target, options_.tls);
+      auto server = RemoteServer::Create(target, options_.tls);
+      if (!server.ok()) {
+        servers_status_ = server.status();
+        return;
+      }
+      servers_.push_back(*std::move(server));
     }
   });
+  if (!servers_status_.ok()) return servers_status_;
   return &servers_;
 }
 

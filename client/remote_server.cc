@@ -1,7 +1,6 @@
 #include "client/remote_server.h"
 
 #include <grpc/grpc.h>
-#include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
 #include <memory>
@@ -9,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "net/keepalive.h"
+#include "net/tls/tls_watch.h"
 #include "session/messages.h"
 
 namespace packhouse {
@@ -46,17 +46,17 @@ grpc::ChannelArguments Arguments(const Address& target,
   return arguments;
 }
 
-// Requires files that Client::Create has checked.
-std::shared_ptr<grpc::ChannelCredentials> Credentials(
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(
     const absl::optional<TlsOptions>& tls) {
   if (!tls.has_value()) return grpc::InsecureChannelCredentials();
   grpc::experimental::TlsChannelCredentialsOptions options;
   const bool has_identity = !tls->cert_file.empty();
   const bool has_authorities = !tls->ca_file.empty();
   if (has_identity || has_authorities) {
-    options.set_certificate_provider(
-        std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
-            tls->key_file, tls->cert_file, tls->ca_file, kTlsRefreshSeconds));
+    const absl::StatusOr<TlsWatch*> watch = TlsWatch::Of(
+        {tls->cert_file, tls->key_file, tls->ca_file}, kTlsRefreshSeconds);
+    if (!watch.ok()) return watch.status();
+    options.set_certificate_provider((*watch)->provider());
   }
   if (has_identity) options.watch_identity_key_cert_pairs();
   if (has_authorities) options.watch_root_certs();
@@ -93,18 +93,17 @@ void KeepGrpc() {
   }();
 }
 
-std::shared_ptr<grpc::Channel> CreateChannel(
-    const Address& target, const absl::optional<TlsOptions>& tls) {
-  KeepGrpc();
-  return grpc::CreateCustomChannel(target.ToGrpcUri(), Credentials(tls),
-                                   Arguments(target, tls));
-}
-
 }  // namespace
 
-RemoteServer::RemoteServer(const Address& target,
-                           const absl::optional<TlsOptions>& tls)
-    : name_(target.ToString()), channel_(CreateChannel(target, tls)) {}
+absl::StatusOr<RemoteServer> RemoteServer::Create(
+    const Address& target, const absl::optional<TlsOptions>& tls) {
+  KeepGrpc();
+  const auto credentials = Credentials(tls);
+  if (!credentials.ok()) return credentials.status();
+  return RemoteServer(
+      target, grpc::CreateCustomChannel(target.ToGrpcUri(), *credentials,
+                                        Arguments(target, tls)));
+}
 
 absl::Status RemoteServer::Error(absl::StatusCode code,
                                  absl::string_view what) const {

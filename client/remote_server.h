@@ -8,8 +8,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
@@ -21,8 +23,10 @@ namespace packhouse {
 // A value; copies share the channel.
 class RemoteServer {
  public:
-  // Does not connect yet. `tls` is that of ClientOptions.
-  RemoteServer(const Address& target, const absl::optional<TlsOptions>& tls);
+  // Does not connect yet. `tls` is that of ClientOptions; INVALID_ARGUMENT
+  // where a file of it cannot be used.
+  static absl::StatusOr<RemoteServer> Create(
+      const Address& target, const absl::optional<TlsOptions>& tls);
 
   const std::string& name() const { return name_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
@@ -38,6 +42,9 @@ class RemoteServer {
   absl::Status Silent(absl::Duration limit) const;
 
  private:
+  RemoteServer(const Address& target, std::shared_ptr<grpc::Channel> channel)
+      : name_(target.ToString()), channel_(std::move(channel)) {}
+
   std::string name_;
   std::shared_ptr<grpc::Channel> channel_;
 };

@@ -69,8 +69,9 @@ bool IsWorthRetry(const grpc::Status& status) {
 }
 
 absl::Status OnlyTryFailed(const absl::Status& cause) {
-  return IsBroken(cause.code()) ? absl::UnavailableError(cause.message())
-                                : cause;
+  return IsBroken(cause.code()) || absl::IsResourceExhausted(cause)
+             ? absl::UnavailableError(cause.message())
+             : cause;
 }
 
 Backoff::Backoff() : limit_(kFirstLimit), random_(std::random_device()()) {}

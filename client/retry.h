@@ -29,7 +29,8 @@ namespace packhouse {
 bool IsWorthRetry(const grpc::Status& status);
 
 // The error of a failed call that was worth another try and gets none: with
-// UNAVAILABLE in place of the codes of a broken connection.
+// UNAVAILABLE in place of the codes of a broken connection and of a full
+// server.
 absl::Status OnlyTryFailed(const absl::Status& cause);
 
 // Waits that double from 50 ms to 2 s, each drawn anew from 0 to that

@@ -84,12 +84,6 @@ absl::StatusOr<SocketAccess> ParseSocketAccess(const ServerOptions& options) {
   return access;
 }
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTcpCredentials(
-    const ServerOptions& options) {
-  if (!options.tls.is_set()) return grpc::InsecureServerCredentials();
-  return MakeTlsCredentials(options.tls, options.log);
-}
-
 // Streams are looked at so often within the time that they may be idle, and no
 // more often than this.
 constexpr int kTicksInTimeout = 8;
@@ -138,13 +132,19 @@ class RunningServer final : public Server {
     if (!addresses.ok()) return addresses.status();
     absl::StatusOr<SocketAccess> access = ParseSocketAccess(options);
     if (!access.ok()) return access.status();
-    auto tcp_credentials = MakeTcpCredentials(options);
-    if (!tcp_credentials.ok()) return tcp_credentials.status();
+    std::shared_ptr<grpc::ServerCredentials> tcp_credentials =
+        grpc::InsecureServerCredentials();
+    if (options.tls.is_set()) {
+      absl::StatusOr<TlsWatch*> watch = WatchTls(options.tls);
+      if (!watch.ok()) return watch.status();
+      tls_watch_ = *watch;
+      tcp_credentials = MakeTlsCredentials(options.tls, **watch, options.log);
+    }
     if (absl::Status status = StartHttp(options.http); !status.ok()) {
       return status;
     }
-    if (absl::Status status = StartGrpc(*std::move(addresses), *access,
-                                        *tcp_credentials, options);
+    if (absl::Status status =
+            StartGrpc(*std::move(addresses), *access, tcp_credentials, options);
         !status.ok()) {
       return status;
     }
@@ -152,6 +152,7 @@ class RunningServer final : public Server {
     ticker_.emplace(TickPeriod(options), [this] {
       const absl::Time now = absl::Now();
       host_.streams.ForEach([now](OpenStream& stream) { stream.Tick(now); });
+      if (tls_watch_ != nullptr) LogTlsFiles();
     });
     return absl::OkStatus();
   }
@@ -208,6 +209,21 @@ class RunningServer final : public Server {
   int packing_threads() const override { return pool_.load().threads; }
 
  private:
+  // Once, when they are no longer sound and when they are again.
+  void LogTlsFiles() {
+    const absl::Status state = tls_watch_->state();
+    if (state == tls_state_) return;
+    tls_state_ = state;
+    Log* log = host_.options.log;
+    if (log == nullptr) return;
+    if (state.ok()) {
+      log->Info("TLS files are sound again");
+    } else {
+      log->Warning("TLS files are not sound, the former stay in use",
+                   {{"error", std::string(state.message())}});
+    }
+  }
+
   absl::Status StartHttp(const std::string& text) {
     if (text.empty()) return absl::OkStatus();
     absl::StatusOr<Address> address = ParseAddress(text);
@@ -323,6 +339,8 @@ class RunningServer final : public Server {
   ServiceHost host_;
   PackerServiceImpl service_;
   AdminServiceImpl admin_service_;
+  const TlsWatch* tls_watch_ = nullptr;  // without TLS
+  absl::Status tls_state_;               // that was logged; the ticker's
   absl::optional<Ticker> ticker_;
   std::atomic<bool> serving_{false};
   std::unique_ptr<HttpPages> http_;

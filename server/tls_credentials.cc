@@ -2,7 +2,6 @@
 
 #include <grpc/grpc_security_constants.h>
 #include <grpcpp/security/auth_metadata_processor.h>
-#include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
 #include <string>
@@ -13,7 +12,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "net/tls/tls_files.h"
 
 namespace packhouse {
 namespace {
@@ -89,23 +87,22 @@ absl::Status CheckOptions(const TlsServerOptions& options) {
   if (!options.allow_clients.empty() && options.client_ca_file.empty()) {
     return needs("tls-allow-client", "tls-client-ca");
   }
-  absl::Status status = CheckIdentityFiles(options.cert_file, options.key_file);
-  if (status.ok() && !options.client_ca_file.empty()) {
-    status = CheckAuthorityFile(options.client_ca_file);
-  }
-  return status;
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTlsCredentials(
-    const TlsServerOptions& options, Log* log) {
+absl::StatusOr<TlsWatch*> WatchTls(const TlsServerOptions& options) {
   absl::Status status = CheckOptions(options);
   if (!status.ok()) return status;
-  grpc::experimental::TlsServerCredentialsOptions tls(
-      std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
-          options.key_file, options.cert_file, options.client_ca_file,
-          options.refresh_seconds));
+  return TlsWatch::Of(
+      {options.cert_file, options.key_file, options.client_ca_file},
+      options.refresh_seconds);
+}
+
+std::shared_ptr<grpc::ServerCredentials> MakeTlsCredentials(
+    const TlsServerOptions& options, const TlsWatch& watch, Log* log) {
+  grpc::experimental::TlsServerCredentialsOptions tls(watch.provider());
   tls.watch_identity_key_cert_pairs();
   if (!options.client_ca_file.empty()) {
     tls.watch_root_certs();

@@ -8,20 +8,22 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "net/tls/tls_watch.h"
 #include "server/log.h"
 #include "server/server.h"
 
 namespace packhouse {
 
-// Credentials of TLS 1.2 or later. The files are looked at again every
-// refresh_seconds, for handshakes from then on. Where clients are named, every
-// call of another one, to any service of the server, ends with
-// PERMISSION_DENIED and the names that its certificate has.
-//
-// INVALID_ARGUMENT where options lack one another, or a file cannot be used.
+// The files of the options. INVALID_ARGUMENT where options lack one another, or
+// a file cannot be used.
+absl::StatusOr<TlsWatch*> WatchTls(const TlsServerOptions& options);
+
+// Credentials of TLS 1.2 or later, with what `watch` has at each handshake.
+// Where clients are named, every call of another one, to any service of the
+// server, ends with PERMISSION_DENIED and the names that its certificate has.
 // `log` may be null and must outlive the server.
-absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeTlsCredentials(
-    const TlsServerOptions& options, Log* log);
+std::shared_ptr<grpc::ServerCredentials> MakeTlsCredentials(
+    const TlsServerOptions& options, const TlsWatch& watch, Log* log);
 
 }  // namespace packhouse
 

@@ -572,6 +572,10 @@ void AddBenchService(CLI::App* app, CommandOptions* options) {
   AddBenchLengths(app, options);
   AddJson(app, options);
   AddServer(app, options);
+  app->get_option("--target")
+      ->description("Address of one packhoused: unix:PATH or HOST:PORT");
+  app->get_option("--answer-within")
+      ->description("Give up a server that owes an answer for so long");
   AddBatch(app, options);
   AddInteger(app, "--streams", &options->streams, uint64_t{1}, kMaxStreams,
              absl::StrCat("Concurrent streams, each on a connection of its\n"

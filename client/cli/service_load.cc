@@ -14,6 +14,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/remote_server.h"
+#include "client/retry.h"
+#include "client/targets.h"
 #include "net/address.h"
 #include "packhouse/v1/packhouse.grpc.pb.h"
 #include "session/codec/codec.h"
@@ -61,10 +63,11 @@ class LoadStream final
  public:
   // Leaves `running` at the end. `lengths` has a batch at least; the first is
   // taken from `begin` on, as far as there is a whole one. Both must outlive
-  // the stream.
+  // the stream. One that does not wait for its server fails, with the reason,
+  // where it cannot connect at once.
   LoadStream(const RemoteServer& server, const LoadQuery& query,
              std::shared_ptr<const std::vector<uint32_t>> lengths, size_t begin,
-             std::shared_ptr<Running> running)
+             std::shared_ptr<Running> running, bool waits_for_server)
       : server_(server),
         running_(std::move(running)),
         lengths_(std::move(lengths)),
@@ -72,7 +75,7 @@ class LoadStream final
         batch_sequences_(query.client.batch_sequences),
         begin_(begin),
         sent_at_(query.in_flight) {
-    context_.set_wait_for_ready(true);
+    context_.set_wait_for_ready(waits_for_server);
     v1::PackerService::Stub stub(server_.channel());
     stub.async()->Pack(&context_, this);
     AddHold();  // writes are started outside reactions too
@@ -190,10 +193,13 @@ class LoadStream final
     absl::MutexLock lock(&mutex_);
     done_ = true;
     if (!status_.ok() || (status.ok() && ended_)) return;
-    status_ = status.ok()
-                  ? server_.Error(absl::StatusCode::kInternal,
-                                  "the stream was closed before its end")
-                  : server_.Error(status);
+    if (status.ok()) {
+      status_ = server_.Error(absl::StatusCode::kInternal,
+                              "the stream was closed before its end");
+    } else {
+      status_ = server_.Error(status);
+      if (IsWorthRetry(status)) status_ = OnlyTryFailed(status_);
+    }
   }
 
   // No credit would ever be enough for a batch that is larger.
@@ -319,8 +325,13 @@ void Drive(const LoadQuery& query, Clock::time_point start, Running* running,
 
 absl::StatusOr<LoadResult> RunLoad(const LoadQuery& query,
                                    const std::vector<uint32_t>& lengths) {
-  const absl::StatusOr<Address> target = ParseAddress(query.client.target);
-  if (!target.ok()) return target.status();
+  const absl::StatusOr<std::vector<Address>> targets =
+      ParseTargets(query.client);
+  if (!targets.ok()) return targets.status();
+  if (targets->size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a load is for one server, and the target names ", targets->size()));
+  }
   const uint32_t batch = query.client.batch_sequences;
   const auto repeated = std::make_shared<std::vector<uint32_t>>(lengths);
   while (repeated->size() < batch) {
@@ -329,12 +340,22 @@ absl::StatusOr<LoadResult> RunLoad(const LoadQuery& query,
   const absl::Duration limit = query.client.answer_within;
   const auto running = std::make_shared<Running>(query.streams);
   Streams streams;
+  std::vector<RemoteServer> servers;  // each with a connection of its own
+  while (servers.size() < query.streams) {
+    auto server = RemoteServer::Create(targets->front(), query.client.tls);
+    if (!server.ok()) return server.status();
+    servers.push_back(*std::move(server));
+  }
   for (uint64_t i = 0; i < query.streams; ++i) {
     // Places of their own, far apart.
     constexpr uint64_t kStride = 7919;
     streams.push_back(std::make_unique<LoadStream>(
-        RemoteServer(*target, query.client.tls), query, repeated,
-        i * kStride * batch % repeated->size(), running));
+        servers[i], query, repeated, i * kStride * batch % repeated->size(),
+        running, /*waits_for_server=*/i > 0));
+    // The first says what is wrong with the server. The others may have to try
+    // again, since so many may come at once that the system refuses some.
+    if (i == 0) streams[0]->AwaitOpened(absl::Now() + limit);
+    if (!streams[0]->opened()) break;
   }
   const absl::Time open_deadline = absl::Now() + limit;
   bool any_opened = false;

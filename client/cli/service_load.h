@@ -62,8 +62,8 @@ struct LoadResult {
 
 // Opens all streams, sends batches and ends the streams. Each stream takes
 // its batches from `lengths`, one at least, again and again, from a place of
-// its own. Where none could be opened, the error of the first. INVALID_ARGUMENT
-// for a target of no known form.
+// its own. Where the first could not be opened, its error. INVALID_ARGUMENT for
+// several targets, or one of no known form.
 absl::StatusOr<LoadResult> RunLoad(const LoadQuery& query,
                                    const std::vector<uint32_t>& lengths);
 

@@ -13,6 +13,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/report_text.h"
 #include "client/remote_server.h"
+#include "client/targets.h"
 #include "net/address.h"
 #include "nlohmann/json.hpp"
 #include "packhouse/v1/admin.grpc.pb.h"
@@ -31,7 +32,6 @@ absl::StatusOr<v1::GetStatusResponse> GetStatus(const RemoteServer& server,
   v1::GetStatusRequest request;
   do {
     grpc::ClientContext context;
-    context.set_wait_for_ready(true);
     context.set_deadline(absl::ToChronoTime(absl::Now() + limit));
     v1::GetStatusResponse page;
     const grpc::Status status = stub->GetStatus(&context, request, &page);
@@ -46,6 +46,21 @@ absl::StatusOr<v1::GetStatusResponse> GetStatus(const RemoteServer& server,
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   return all;
+}
+
+// Of the first target that answers.
+absl::StatusOr<v1::GetStatusResponse> GetStatus(const ClientOptions& options) {
+  const auto targets = ParseTargets(options);
+  if (!targets.ok()) return targets.status();
+  absl::Status status;
+  for (const Address& target : *targets) {
+    const auto server = RemoteServer::Create(target, options.tls);
+    if (!server.ok()) return server.status();
+    auto answer = GetStatus(*server, options.answer_within);
+    if (answer.ok()) return answer;
+    status = answer.status();
+  }
+  return status;
 }
 
 Json ServerJson(const v1::ServerStatus& server) {
@@ -186,10 +201,8 @@ std::string StreamsText(const v1::GetStatusResponse& status) {
 }  // namespace
 
 absl::Status RunStatus(const CommandOptions& options, std::ostream& out) {
-  absl::StatusOr<Address> target = ParseAddress(options.client.target);
-  if (!target.ok()) return target.status();
-  const absl::StatusOr<v1::GetStatusResponse> status = GetStatus(
-      RemoteServer(*target, options.client.tls), options.client.answer_within);
+  const absl::StatusOr<v1::GetStatusResponse> status =
+      GetStatus(options.client);
   if (!status.ok()) return status.status();
   if (options.json) {
     Json json = {{"server", ServerJson(status->server())},

@@ -54,12 +54,10 @@ absl::StatusOr<std::string> ReadPem(absl::string_view what,
       absl::StrCat(what, " ", bytes.status().message()));
 }
 
-// All certificates of a file, at least one.
-absl::StatusOr<std::vector<Owned<X509>>> ReadCertificates(
-    absl::string_view what, const std::string& path) {
-  absl::StatusOr<std::string> bytes = ReadPem(what, path);
-  if (!bytes.ok()) return bytes.status();
-  const Owned<BIO> source = Source(*bytes);
+// All certificates in the bytes of a file, at least one.
+absl::StatusOr<std::vector<Owned<X509>>> ParseCertificates(
+    absl::string_view what, const std::string& path, const std::string& bytes) {
+  const Owned<BIO> source = Source(bytes);
   std::vector<Owned<X509>> certificates;
   while (X509* next =
              PEM_read_bio_X509(source.get(), nullptr, nullptr, nullptr)) {
@@ -79,11 +77,10 @@ absl::StatusOr<std::vector<Owned<X509>>> ReadCertificates(
   return certificates;
 }
 
-absl::StatusOr<Owned<EVP_PKEY>> ReadKey(absl::string_view what,
-                                        const std::string& path) {
-  absl::StatusOr<std::string> bytes = ReadPem(what, path);
-  if (!bytes.ok()) return bytes.status();
-  const Owned<BIO> source = Source(*bytes);
+absl::StatusOr<Owned<EVP_PKEY>> ParseKey(absl::string_view what,
+                                         const std::string& path,
+                                         const std::string& bytes) {
+  const Owned<BIO> source = Source(bytes);
   bool needs_password = false;
   // Without it OpenSSL would ask the terminal.
   const auto refuse_password = [](char*, int, int, void* asked) {
@@ -101,23 +98,35 @@ absl::StatusOr<Owned<EVP_PKEY>> ReadKey(absl::string_view what,
 
 }  // namespace
 
-absl::Status CheckIdentityFiles(const std::string& cert_file,
-                                const std::string& key_file) {
-  const auto certificates = ReadCertificates("TLS certificate", cert_file);
+absl::StatusOr<TlsIdentity> ReadIdentity(const std::string& cert_file,
+                                         const std::string& key_file) {
+  constexpr char kCertificate[] = "TLS certificate";
+  constexpr char kKey[] = "TLS key";
+  absl::StatusOr<std::string> cert_bytes = ReadPem(kCertificate, cert_file);
+  if (!cert_bytes.ok()) return cert_bytes.status();
+  const auto certificates =
+      ParseCertificates(kCertificate, cert_file, *cert_bytes);
   if (!certificates.ok()) return certificates.status();
-  const auto key = ReadKey("TLS key", key_file);
+  absl::StatusOr<std::string> key_bytes = ReadPem(kKey, key_file);
+  if (!key_bytes.ok()) return key_bytes.status();
+  const auto key = ParseKey(kKey, key_file, *key_bytes);
   if (!key.ok()) return key.status();
   const bool match =
       X509_check_private_key(certificates->front().get(), key->get()) == 1;
   ERR_clear_error();
-  if (match) return absl::OkStatus();
+  if (match) return TlsIdentity{*std::move(cert_bytes), *std::move(key_bytes)};
   return Failure(
-      "TLS key", key_file,
+      kKey, key_file,
       absl::StrCat("does not belong to the first certificate of ", cert_file));
 }
 
-absl::Status CheckAuthorityFile(const std::string& ca_file) {
-  return ReadCertificates("TLS authorities", ca_file).status();
+absl::StatusOr<std::string> ReadAuthorities(const std::string& ca_file) {
+  constexpr char kAuthorities[] = "TLS authorities";
+  absl::StatusOr<std::string> bytes = ReadPem(kAuthorities, ca_file);
+  if (!bytes.ok()) return bytes.status();
+  const auto certificates = ParseCertificates(kAuthorities, ca_file, *bytes);
+  if (!certificates.ok()) return certificates.status();
+  return bytes;
 }
 
 }  // namespace packhouse

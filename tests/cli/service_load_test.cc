@@ -136,9 +136,21 @@ TEST_F(ServiceLoadTest, NobodyThereIsAnError) {
   query_.streams = 3;
   EXPECT_THAT(RunLoad(query_, {1}),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("socket")));
+  // With the reason, long before answer_within.
+  query_.client.answer_within = absl::InfiniteDuration();
+  EXPECT_THAT(RunLoad(query_, {1}),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("No such file or directory")));
   query_.client.target = "nobody";
   EXPECT_THAT(RunLoad(query_, {1}), StatusIs(absl::StatusCode::kInvalidArgument,
                                              HasSubstr("nobody")));
+}
+
+TEST_F(ServiceLoadTest, LoadsOneServer) {
+  Start();
+  query_.client.target += ",127.0.0.1:1";
+  EXPECT_THAT(RunLoad(query_, {1}), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             HasSubstr("one server")));
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,6 +21,7 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "net/tls/tls_watch.h"
 #include "packhouse/client.h"
 #include "server/server.h"
 #include "tests/packs.h"
@@ -407,6 +410,52 @@ TEST_F(TlsTest, FilesAreReplaced) {
   EXPECT_THAT((*stream)->Add({5, 6}), IsOk());
   EXPECT_THAT((*stream)->End(), IsOk());
   EXPECT_EQ((*stream)->Take()->ordinals.size(), 4);
+}
+
+// As `cp` replaces them: each is empty for a time, and for a time the new
+// certificate lies beside the old key.
+TEST_F(TlsTest, FilesAreReplacedInSteps) {
+  TempDir dir;
+  const auto read = [](const Pki& pki, const std::string& name) {
+    std::ostringstream text;
+    text << std::ifstream(pki.File(name)).rdbuf();
+    return text.str();
+  };
+  const auto write = [&dir](const std::string& name, const std::string& text) {
+    std::ofstream(dir.File(name)) << text;
+  };
+  TlsServerOptions tls;
+  tls.cert_file = dir.File("server.pem");
+  tls.key_file = dir.File("server.key");
+  tls.refresh_seconds = 1;
+  write("server.pem", read(*pki_, "server.pem"));
+  write("server.key", read(*pki_, "server.key"));
+  const auto server = Start(tls);
+  absl::StatusOr<TlsWatch*> watch =
+      TlsWatch::Of({tls.cert_file, tls.key_file, ""}, 1);
+  ASSERT_THAT(watch, IsOk());
+  TlsOptions new_client;
+  new_client.ca_file = other_->File("ca.pem");
+  const auto await = [](const auto& condition) {
+    const absl::Time limit = absl::Now() + kLimit;
+    while (!condition()) {
+      ASSERT_LT(absl::Now(), limit);
+      std::this_thread::yield();
+    }
+  };
+  for (const std::string& text : {std::string(), read(*other_, "server.pem")}) {
+    write("server.pem", text);
+    await([&] { return !(*watch)->state().ok(); });
+    // gRPC looks at what it is shown meanwhile.
+    const absl::Time until = absl::Now() + absl::Seconds(2);
+    while (absl::Now() < until) {
+      ASSERT_THAT(CheckHealth(*server, ClientTls()), IsOk());
+    }
+  }
+  write("server.key", read(*other_, "server.key"));
+  await([&] { return CheckHealth(*server, new_client).ok(); });
+  EXPECT_THAT((*watch)->state(), IsOk());
+  EXPECT_THAT(CheckHealth(*server, ClientTls()), StatusIs(kUnavailable, _));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class TlsFilesTest : public testing::Test {
   }
   static absl::Status CheckIdentity(const std::string& cert,
                                     const std::string& key) {
-    return CheckIdentityFiles(File(cert), File(key));
+    return ReadIdentity(File(cert), File(key)).status();
   }
 
   static Pki* pki_;
@@ -63,22 +63,22 @@ TEST_F(TlsFilesTest, GoodOnes) {
   EXPECT_THAT(CheckIdentity("a.pem", "a.key"), IsOk());
   EXPECT_THAT(CheckIdentity("chain", "a.key"), IsOk());
   EXPECT_THAT(CheckIdentity("both", "both"), IsOk());
-  EXPECT_THAT(CheckAuthorityFile(File("ca.pem")), IsOk());
-  EXPECT_THAT(CheckAuthorityFile(File("chain")), IsOk());
+  EXPECT_THAT(ReadAuthorities(File("ca.pem")).status(), IsOk());
+  EXPECT_THAT(ReadAuthorities(File("chain")).status(), IsOk());
 }
 
 TEST_F(TlsFilesTest, Certificates) {
   for (const char* name : {"missing", "junk", "empty", "cut", "half-chain"}) {
     EXPECT_THAT(CheckIdentity(name, "a.key"),
                 StatusIs(kRefused, HasSubstr("TLS certificate " + File(name))));
-    EXPECT_THAT(CheckAuthorityFile(File(name)),
+    EXPECT_THAT(ReadAuthorities(File(name)).status(),
                 StatusIs(kRefused, HasSubstr("TLS authorities " + File(name))));
   }
-  EXPECT_THAT(CheckAuthorityFile(File("missing")),
+  EXPECT_THAT(ReadAuthorities(File("missing")).status(),
               StatusIs(kRefused, HasSubstr("No such file")));
-  EXPECT_THAT(CheckAuthorityFile(File("junk")),
+  EXPECT_THAT(ReadAuthorities(File("junk")).status(),
               StatusIs(kRefused, HasSubstr("no certificate in PEM form")));
-  EXPECT_THAT(CheckAuthorityFile(File("half-chain")),
+  EXPECT_THAT(ReadAuthorities(File("half-chain")).status(),
               StatusIs(kRefused, HasSubstr("certificate 2 in it")));
 }
 

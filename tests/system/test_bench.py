@@ -64,9 +64,11 @@ def test_a_server_that_dies_is_a_failure(servers):
 
 def test_refusals(folder, shared_server, write_lengths):
     nobody = f"unix:{folder}/nobody.sock"
-    assert_refused(packhouse("bench", "service", "--target", nobody,
-                             "--answer-within", 0.1), "nobody.sock", code=1)
+    assert_refused(packhouse("bench", "service", "--target", nobody),
+                   "nobody.sock", "No such file or directory", code=1)
     target = shared_server.targets[0]
+    assert_refused(packhouse("bench", "service", "--target",
+                             f"{nobody},{target}"), "one server")
     assert_refused(packhouse("bench", "service", write_lengths([9]), "--target",
                              target, "--capacity", 8), "--overlong")
     assert_refused(packhouse("bench", "service", "--target", target, "--window",

@@ -113,9 +113,18 @@ def test_status_shows_open_streams(servers, stuck_streams):
 
 
 def test_status_of_nobody(folder):
-    result = packhouse("status", "--target", f"unix:{folder}/none",
-                       "--answer-within", 1)
-    assert_refused(result, f"unix:{folder}/none", code=1)
+    result = packhouse("status", "--target", f"unix:{folder}/none")
+    assert_refused(result, f"unix:{folder}/none", "No such file or directory",
+                   code=1)
+
+
+def test_status_of_the_first_that_answers(servers, folder):
+    target = servers.start().targets[0]
+    nobody = f"unix:{folder}/none"
+    status = report_of("status", "--target", f"{nobody},{target}")
+    assert status["server"]["stream_count"] == 0
+    assert_refused(packhouse("status", "--target", f"{target},nonsense"),
+                   "nonsense")
 
 
 # ---- Full
@@ -130,6 +139,10 @@ def test_a_full_server_says_so(servers, stuck_streams, write_lengths):
     result = packhouse(*arguments)
     assert result.returncode != 0
     assert_one_line(result.stderr, "full", "2")
+    # No wrong usage either where there is no second try.
+    assert_refused(packhouse(*arguments[:-1], 0), "full", code=1)
+    assert_refused(packhouse("bench", "service", *arguments[2:6]), "full",
+                   code=1)
     client.kill()
     proxy.close()
     wait_until(lambda: packhouse(*arguments).returncode == 0)

@@ -244,6 +244,28 @@ def test_certificates_replaced_during_traffic(servers, folder, pki, other_pki,
     succeed("verify", lengths, packs, "--capacity", 8)
 
 
+def test_certificate_that_is_empty_for_a_time(servers, folder, pki):
+    for each in ["server.pem", "server.key"]:
+        (folder / each).write_bytes(pki.file(each).read_bytes())
+    server = servers.start(
+        "127.0.0.1:0",
+        options=["--tls-cert", folder / "server.pem", "--tls-key",
+                 folder / "server.key", "--tls-refresh", "1"])
+    health = ["health", "--target", server.targets[0], "--tls-ca",
+              pki.file("ca.pem")]
+    warning = "TLS files are not sound"
+    for name in ["server.pem", "server.key"]:
+        warnings = server.log().count(warning)
+        (folder / name).write_bytes(b"")
+        wait_for(lambda: server.log().count(warning) > warnings)
+        succeed(*health)
+        (folder / name).write_bytes(pki.file(name).read_bytes())
+        wait_for(lambda: server.log().count("sound again") > warnings)
+        succeed(*health)
+    assert server.stop() == 0
+    assert server.log().count(warning) == 2
+
+
 # Proxies, and the HTTP port.
 
 
