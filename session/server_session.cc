@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "packing/seal.h"
 #include "packing/state.h"
 #include "session/reason.h"
 
@@ -19,7 +20,10 @@ SessionLimits Reconcile(SessionLimits limits) {
   return limits;
 }
 
-constexpr uint64_t kStateVersion = 1;
+// A state has these numbers, the packer's state, and the lengths that wait; all
+// of it under one seal.
+constexpr uint64_t kStateVersion = 2;
+constexpr char kState[] = "the state to resume";
 
 void Append(Event event, std::vector<Response>* responses) {
   responses->emplace_back().event = std::move(event);
@@ -31,9 +35,8 @@ absl::Status Violation(absl::string_view what) {
 }
 
 absl::Status BadState(absl::string_view what) {
-  return WithReason(
-      absl::InvalidArgumentError(absl::StrCat("the state to resume ", what)),
-      {"STATE_INVALID"});
+  return WithReason(absl::InvalidArgumentError(absl::StrCat(kState, " ", what)),
+                    {"STATE_INVALID"});
 }
 
 }  // namespace
@@ -63,7 +66,9 @@ absl::Status CheckOpen(const Open& open, const SessionLimits& limits) {
         absl::FailedPreconditionError(absl::StrCat(
             "the client speaks protocol version ", open.protocol_version,
             ", this server speaks 1 to ", kProtocolVersion)),
-        {"VERSION_UNKNOWN", {{"limit", absl::StrCat(kProtocolVersion)}}});
+        {"VERSION_UNKNOWN",
+         {{"value", absl::StrCat(open.protocol_version)},
+          {"limit", absl::StrCat(kProtocolVersion)}}});
   }
   if (open.stream_id.size() > kMaxStreamIdBytes) {
     return OverLimit("the size of stream_id in bytes", open.stream_id.size(),
@@ -206,6 +211,11 @@ absl::Status ServerSession::Handle(const End& end,
   Packs decided;
   status = packer_->Finish(&decided);
   if (!status.ok()) return status;
+  if (const uint64_t packs = packs_ + decided.size(); packs < client_packs_) {
+    return Violation(absl::StrCat(
+        "the stream has ", packs,
+        " packs, of which the client said that it has ", client_packs_));
+  }
   AppendPacks(std::move(decided), responses);
   Append(Ended{packer_->sequences(), packs_, packed_units_}, responses);
   state_ = State::kEnded;
@@ -219,8 +229,9 @@ absl::Status ServerSession::AcceptInput(uint64_t number, bool* is_new) {
   if (state_ == State::kEnded) {
     return Violation(absl::StrCat("input ", number, " came after `end`"));
   }
+  if (number == 0) return Violation("input 0 came: inputs begin with 1");
   const uint64_t expected = received_number_ + 1;
-  if (number > expected || number == 0) {
+  if (number > expected) {
     return WithReason(
         absl::OutOfRangeError(absl::StrCat("input ", number, " came, ",
                                            expected, " was expected")),
@@ -337,8 +348,7 @@ void ServerSession::Drain(double grace_seconds,
 }
 
 std::string ServerSession::SaveState() const {
-  StateWriter writer;
-  writer.Number(kStateVersion);
+  StateWriter writer = BeginState(kStateVersion, packer_->spec());
   writer.Number(received_number_);
   writer.Number(received_sequences_);
   writer.Number(packs_);
@@ -346,17 +356,15 @@ std::string ServerSession::SaveState() const {
   writer.Number(counts_.pending_tokens());
   writer.Bytes(packer_->Save());
   waiting_.Save(packer_->oldest_pending_ordinal(), &writer);
-  return std::move(writer).Take();
+  return SealState(std::move(writer).Take());
 }
 
 absl::Status ServerSession::RestoreState(const PackSpec& spec,
                                          absl::string_view state) {
-  StateReader reader(state);
-  const uint64_t version = reader.Number();
-  if (version != kStateVersion) {
-    return BadState(absl::StrCat("has version ", version,
-                                 ", this server knows ", kStateVersion));
-  }
+  absl::StatusOr<StateReader> opened =
+      OpenState(kState, kStateVersion, spec, state);
+  if (!opened.ok()) return WithReason(opened.status(), {"STATE_INVALID"});
+  StateReader& reader = *opened;
   received_number_ = reader.Count();
   received_sequences_ = reader.Count();
   packs_ = reader.Count();
@@ -364,8 +372,7 @@ absl::Status ServerSession::RestoreState(const PackSpec& spec,
   counts_.resumed_tokens = reader.Count();
   absl::StatusOr<Packer> packer =
       Packer::Restore(spec, reader.Bytes(state.size()));
-  if (!reader.ok()) return BadState("is cut off");
-  if (!packer.ok()) return BadState(packer.status().message());
+  if (!reader.ok() || !packer.ok()) return BadState("contradicts itself");
   packer_ = *std::move(packer);
   waiting_.Restore(
       limits_.trusts_client ? kMaxStreamCount : MaxWaitingSequences(spec),

@@ -127,15 +127,17 @@ absl::Status DecodeEvent(const v1::Refused& message, Refused* refused) {
 
 // The enums of the contract have 0 for "unspecified", which leaves a field at
 // its default, and then the values of ours in the same order. A value that this
-// build does not know arrives at ValidateSpec as one.
+// build does not know, which `is_known` tells, arrives at ValidateSpec as it
+// is: there it is none of ours either.
 template <typename Message, typename Ours>
 Message EncodeChoice(Ours ours) {
   return static_cast<Message>(static_cast<int>(ours) + 1);
 }
 template <typename Message, typename Ours>
-void DecodeChoice(Message message, Ours* ours) {
+void DecodeChoice(Message message, bool (*is_known)(int), Ours* ours) {
   const int value = static_cast<int>(message);
-  if (value != 0) *ours = static_cast<Ours>(value - 1);
+  if (value == 0) return;
+  *ours = static_cast<Ours>(is_known(value) ? value - 1 : value);
 }
 
 // The alternative T of `event`, with the memory it had if it was one before.
@@ -181,10 +183,10 @@ PackSpec Decode(const v1::Spec& message) {
   if (message.has_sequence_alignment()) {
     spec.sequence_alignment = message.sequence_alignment();
   }
-  DecodeChoice(message.overlong(), &spec.overlong);
-  DecodeChoice(message.empty(), &spec.empty);
+  DecodeChoice(message.overlong(), &v1::Overlong_IsValid, &spec.overlong);
+  DecodeChoice(message.empty(), &v1::Empty_IsValid, &spec.empty);
   if (message.has_seed()) spec.seed = message.seed();
-  DecodeChoice(message.effort(), &spec.effort);
+  DecodeChoice(message.effort(), &v1::Effort_IsValid, &spec.effort);
   spec.max_displacement = message.max_displacement();
   spec.budget_seconds = message.budget_seconds();
   return spec;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "packing/seal.h"
 #include "session/reason.h"
 #include "session/server_session.h"
 #include "tests/fuzz/fuzz.h"
@@ -68,8 +69,11 @@ class Peer {
     open.resume->received_packs = bytes_.Between(0, 300);
     open.resume->state = state_;
     if (!state_.empty() && bytes_.Between(0, 1) == 0) {
-      open.resume->state[bytes_.Between(0, state_.size() - 1)] =
+      // Under a sound seal, or no change would get far.
+      std::string body = state_.substr(0, state_.size() - kSealBytes);
+      body[bytes_.Between(0, body.size() - 1)] =
           static_cast<char>(bytes_.Byte());
+      open.resume->state = SealState(std::move(body));
     }
     packs_ = open.resume->received_packs;
     return open;

@@ -489,6 +489,9 @@ TEST_F(StreamLifeTest, RefusalsSayWhy) {
        "PROTOCOL_VIOLATION"},
       {{version}, absl::StatusCode::kFailedPrecondition, "VERSION_UNKNOWN"},
       {{open, Batch{3, {3}}}, absl::StatusCode::kOutOfRange, "INPUT_MISSING"},
+      {{open, Batch{0, {3}}},
+       absl::StatusCode::kFailedPrecondition,
+       "PROTOCOL_VIOLATION"},
       {{OpenWith(MakeSpec(8, 1001))},
        absl::StatusCode::kResourceExhausted,
        "LIMIT_EXCEEDED"},
@@ -503,7 +506,7 @@ TEST_F(StreamLifeTest, RefusalsSayWhy) {
     for (const Request& request : each.requests) call->Send(request);
     const Details details = EndOf(call.get(), each.code);
     EXPECT_EQ(details.reason, each.reason);
-    if (each.reason == "LIMIT_EXCEEDED") {
+    if (each.reason == "LIMIT_EXCEEDED" || each.reason == "VERSION_UNKNOWN") {
       EXPECT_EQ(details.metadata.count("limit"), 1);
       EXPECT_EQ(details.metadata.count("value"), 1);
     }

@@ -83,9 +83,6 @@ PackSpec WrongSpec() {
   spec.window_sequences = 0;
   spec.max_sequences_per_pack = std::numeric_limits<int64_t>::min();
   spec.sequence_alignment = 0;
-  spec.overlong = static_cast<Overlong>(99);
-  spec.empty = static_cast<Empty>(99);
-  spec.effort = static_cast<Effort>(99);
   spec.max_displacement = -1;
   spec.budget_seconds = -1;
   return spec;
@@ -143,6 +140,21 @@ Message Sent(const Message& message) {
   Message received;
   EXPECT_TRUE(received.ParseFromString(message.SerializeAsString()));
   return received;
+}
+
+TEST(CodecTest, UnknownChoicesKeepTheirNumber) {
+  for (const int number : {-1, 6, 9}) {
+    v1::Spec message;
+    message.set_capacity_tokens(8);
+    message.set_overlong(static_cast<v1::Overlong>(number));
+    message.set_empty(static_cast<v1::Empty>(number));
+    message.set_effort(static_cast<v1::Effort>(number));
+    const std::string text(ValidateSpec(Decode(message)).message());
+    for (const char* field : {"overlong", "empty", "effort"}) {
+      EXPECT_THAT(
+          text, testing::HasSubstr(absl::StrCat(field, " is number ", number)));
+    }
+  }
 }
 
 TEST(CodecTest, RequestsComeBackAsTheyWere) {

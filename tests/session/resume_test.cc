@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "packhouse/packer.h"
+#include "packing/seal.h"
 #include "session/client_session.h"
 #include "session/reason.h"
 #include "session/server_session.h"
@@ -185,20 +186,15 @@ TEST(ResumeTest, AServerTakesNoStateThatIsNotOfThisStream) {
     uint64_t packs;
     std::string part;
   };
-  std::string version = state;
-  version[0] = 9;
-  std::string damaged = state;
-  damaged[state.size() / 2] = static_cast<char>(damaged[state.size() / 2] ^ 1);
+  const std::string version = SealState(BeginState(9, spec).Take());
   const std::vector<Row> rows = {
       {spec, state, 1, ""},
       {spec, state, 5, ""},  // more than it covers: decided and not sent
       {spec, state, 0, "covers 1 packs"},
       {other, state, 1, "another spec"},
       {spec, version, 1, "version 9"},
-      {spec, damaged, 1, ""},
-      {spec, state.substr(0, state.size() / 2), 1, ""},
-      {spec, state + "x", 1, "contradicts"},
-      {spec, "x", 1, "version"},
+      {spec, SealState(state), 1, "contradicts"},
+      {spec, "x", 1, "damaged"},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.part);
@@ -332,6 +328,56 @@ TEST(ResumeTest, WhatWaitsInTheWindowComesOutOnce) {
   EXPECT_EQ(resumed->Take(), expected);
 }
 
+TEST(ResumeTest, AServerTakesNoDamagedState) {
+  const PackSpec spec = MakeSpec(10, 4);
+  const std::string state =
+      SnapshotsOf(spec, SnapshotEvery(5, 5), {3, 4, 5, 6, 7})[0].state;
+  const auto expect_refused = [&spec](const std::string& damaged) {
+    Open open;
+    open.spec = spec;
+    open.resume = Resume{damaged, 100};
+    ServerSession server(SessionLimits(), 1);
+    std::vector<Response> responses;
+    const absl::Status status = server.Receive(open, &responses);
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
+                                 Mentions({"damaged"})));
+    EXPECT_EQ(ReasonOf(status)->name, "STATE_INVALID");
+    EXPECT_TRUE(responses.empty());
+  };
+  for (size_t i = 0; i < state.size(); ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string flipped = state;
+      flipped[i] = static_cast<char>(flipped[i] ^ (1 << bit));
+      expect_refused(flipped);
+    }
+    if (i > 0) expect_refused(state.substr(0, i));
+  }
+  expect_refused(state + "x");
+}
+
+// A client cannot have packs that the stream never had.
+TEST(ResumeTest, PacksThatNeverWereEndInAnError) {
+  for (const uint64_t packs : {0, 2, 3, 4}) {
+    Open open;
+    open.spec = MakeSpec(10, 2);
+    open.resume = Resume{"", packs};
+    ServerSession server(SessionLimits(), 1);
+    std::vector<Response> responses;
+    ASSERT_THAT(server.Receive(open, &responses), IsOk());
+    ASSERT_THAT(server.Receive(Batch{1, {6, 7, 8}}, &responses), IsOk());
+    responses.clear();
+    const absl::Status status = server.Receive(End{2}, &responses);
+    if (packs <= 3) {
+      ASSERT_THAT(status, IsOk());
+      EXPECT_EQ(std::get<Ended>(responses.back().event).packs, 3u);
+    } else {
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                   Mentions({"has 3 packs", "has 4"})));
+      EXPECT_TRUE(responses.empty());
+    }
+  }
+}
+
 TEST(ResumeTest, ADamagedOwnersStateIsRefused) {
   PackSpec spec = MakeSpec(8, 8);
   spec.overlong = Overlong::kSplit;
@@ -343,11 +389,14 @@ TEST(ResumeTest, ADamagedOwnersStateIsRefused) {
   Exchange(&client, &server);
   const std::string state = client.Save();
   for (size_t i = 0; i < state.size(); ++i) {
-    std::string flipped = state;
-    flipped[i] = static_cast<char>(flipped[i] ^ (1 << i % 8));
-    EXPECT_THAT(
-        ClientSession::Restore(spec, kBatch, flipped).status(),
-        StatusIs(absl::StatusCode::kInvalidArgument, Mentions({"damaged"})));
+    std::string flipped;
+    for (int bit = 0; bit < 8; ++bit) {
+      flipped = state;
+      flipped[i] = static_cast<char>(flipped[i] ^ (1 << bit));
+      EXPECT_THAT(
+          ClientSession::Restore(spec, kBatch, flipped).status(),
+          StatusIs(absl::StatusCode::kInvalidArgument, Mentions({"damaged"})));
+    }
     EXPECT_THAT(
         ClientSession::Restore(spec, kBatch, state.substr(0, i)).status(),
         StatusIs(absl::StatusCode::kInvalidArgument, Mentions({"damaged"})));

@@ -186,7 +186,7 @@ TEST(ServerSessionTest, NamesTheExpectedNumber) {
   for (int kind = 0; kind < 3; ++kind) {
     for (const uint64_t received : {uint64_t{0}, uint64_t{1}, uint64_t{5}}) {
       for (const uint64_t number :
-           {uint64_t{0}, received + 2, std::numeric_limits<uint64_t>::max()}) {
+           {received + 2, std::numeric_limits<uint64_t>::max()}) {
         Server server;
         server.MustSend(OpenWith(MakeSpec(10, 4)));
         for (uint64_t i = 1; i <= received; ++i) {
@@ -200,6 +200,19 @@ TEST(ServerSessionTest, NamesTheExpectedNumber) {
         EXPECT_TRUE(server.responses.empty());
       }
     }
+  }
+}
+
+TEST(ServerSessionTest, NoInputIsNumberZero) {
+  for (const Request& input :
+       std::vector<Request>{Batch{0, {1}}, Flush{0}, End{0}}) {
+    Server server;
+    server.MustSend(OpenWith(MakeSpec(10, 4)));
+    server.MustSend(Batch{1, {1}});
+    EXPECT_THAT(server.Send(input),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         Mentions({"input 0", "begin with 1"})));
+    EXPECT_TRUE(server.responses.empty());
   }
 }
 

@@ -141,7 +141,7 @@ def test_a_full_server_says_so(servers, stuck_streams, write_lengths):
     assert_one_line(result.stderr, "full", "2")
     # No wrong usage either where there is no second try.
     assert_refused(packhouse(*arguments[:-1], 0), "full", code=1)
-    assert_refused(packhouse("bench", "service", *arguments[2:6]), "full",
+    assert_refused(packhouse("bench", "service", *arguments[1:6]), "full",
                    code=1)
     client.kill()
     proxy.close()
