@@ -32,6 +32,12 @@ bool ParseNumber(const std::string& text, Integer* value) {
   return !is_octal && absl::SimpleAtoi(text, value);
 }
 
+// A limit as the text of an option says it.
+template <typename T>
+std::string Shown(T limit) {
+  return absl::StrCat(static_cast<int64_t>(limit));
+}
+
 // A range that the text of an option states itself. Unlike CLI::Range it does
 // not take NaN for a number in it.
 template <typename T>
@@ -40,9 +46,9 @@ CLI::Validator Between(T min, T max) {
     T value;
     const bool inside =
         ParseNumber(text, &value) && min <= value && value <= max;
-    return inside
-               ? std::string()
-               : absl::StrCat(text, " is not in the range ", min, " to ", max);
+    return inside ? std::string()
+                  : absl::StrCat(text, " is not in the range ", Shown(min),
+                                 " to ", Shown(max));
   };
   return CLI::Validator(check, "");
 }
@@ -66,7 +72,8 @@ uint32_t ParseMode(const std::string& text) {
 
 // A number of bytes, with K, M or G behind it for units of 1024.
 uint64_t ParseBytes(const std::string& text) {
-  constexpr uint64_t kMin = uint64_t{1} << 20;
+  // With less, even the smallest stream could never be opened.
+  constexpr uint64_t kMin = uint64_t{2} << 20;
   constexpr uint64_t kMax = uint64_t{1} << 40;
   absl::string_view number = text;
   int shift = 0;
@@ -81,7 +88,7 @@ uint64_t ParseBytes(const std::string& text) {
       value << shift < kMin) {
     throw CLI::ValidationError(
         "--max-memory",
-        absl::StrCat(text, " is not a number of bytes from 1M to 1024G"));
+        absl::StrCat(text, " is not a number of bytes from 2M to 1024G"));
   }
   return value << shift;
 }
@@ -166,7 +173,7 @@ void DeclareLimits(CLI::App* app, ServerOptions* server) {
            server->max_memory_bytes = ParseBytes(text);
          },
          "The most memory that streams and plans may come to\n"
-         "take together, in bytes or with K, M or G, 1M to 1024G")
+         "take together, in bytes or with K, M or G, 2M to 1024G")
       ->type_name("BYTES")
       ->default_str("2G");
 }
@@ -180,9 +187,9 @@ void DeclareProcess(CLI::App* app, Settings* settings) {
       ->capture_default_str();
   app->add_option("--idle-timeout", settings->idle_seconds,
                   "End a stream, resumable, when nothing came on it for so\n"
-                  "long; 0: never")
+                  "long, 0 to 31536000; 0: never")
       ->type_name("SECONDS")
-      ->check(Between(0.0, 86400.0 * 365))
+      ->check(Between(0.0, 31536000.0))
       ->capture_default_str();
   app->add_option("--packing-threads", settings->server.packing_threads,
                   "Threads for heavy packing, 1 to 1024; 0: one for each\n"
@@ -253,6 +260,18 @@ std::string VariableName(const CLI::Option& option) {
                                    option.get_single_name(), {{"-", "_"}})));
 }
 
+// An empty value is more often a variable of a script that has none than meant:
+// TLS must not be left out for it.
+void RefuseEmptyValues(CLI::App* app) {
+  const auto refuse = [](const std::string& text) {
+    return text.empty() ? std::string("the value is empty") : std::string();
+  };
+  for (CLI::Option* option : ValueOptions(app)) {
+    // Before the checks of the value itself.
+    option->transform(CLI::Validator(refuse, ""));
+  }
+}
+
 // Gives an option the values that `source` has for it. Throws CLI::ParseError.
 void Give(const std::vector<std::string>& values, absl::string_view source,
           CLI::Option* option) {
@@ -285,11 +304,31 @@ void TakeEnvironment(const std::map<std::string, std::string>& environment,
   }
 }
 
+// OK if each list of the file ends in its line: CLI11 takes the rest of one
+// that does not for sections.
+absl::Status CheckLists(const std::string& path, const std::string& bytes) {
+  size_t number = 0;
+  for (const absl::string_view line : absl::StrSplit(bytes, '\n')) {
+    ++number;
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(line, absl::MaxSplits('=', 1));
+    const absl::string_view value = absl::StripAsciiWhitespace(parts.second);
+    if (absl::StartsWith(value, "[") && !absl::StrContains(value, "]")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": line ", number, ": a list stands in one line"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // What the file of --config says, by key.
 absl::StatusOr<std::map<std::string, std::vector<std::string>>> ReadFile(
     const std::string& path) {
   absl::StatusOr<std::string> bytes = ReadSmallFile(path);
   if (!bytes.ok()) return bytes.status();
+  if (absl::Status status = CheckLists(path, *bytes); !status.ok()) {
+    return status;
+  }
   std::istringstream text(*bytes);
   std::map<std::string, std::vector<std::string>> values;
   for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(text)) {
@@ -353,6 +392,17 @@ absl::Status Read(std::vector<std::string> args,
   return absl::OkStatus();
 }
 
+// In words of our own where CLI11's are of a program.
+std::string UsageText(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) {
+    return error.what();
+  }
+  const std::string word = app.remaining().front();
+  return absl::StartsWith(word, "-")
+             ? absl::StrCat("unknown option ", word.substr(0, word.find('=')))
+             : absl::StrCat("unexpected argument ", word);
+}
+
 // The variables that are ours by their name and have a value.
 std::map<std::string, std::string> OurVariables(
     const std::vector<std::string>& environment) {
@@ -389,6 +439,7 @@ absl::StatusOr<Settings> ReadSettings(
   Settings settings;
   CLI::App app;
   Declare(&app, &settings);
+  RefuseEmptyValues(&app);
   std::map<std::string, std::string> variables = OurVariables(environment);
   try {
     absl::Status status = Read(std::move(args), variables, &app, &settings);
@@ -400,7 +451,7 @@ absl::StatusOr<Settings> ReadSettings(
     return settings;
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(
-        absl::StrCat(error.what(), " (packhoused --help says more)"));
+        absl::StrCat(UsageText(app, error), " (packhoused --help says more)"));
   }
   for (const CLI::Option* option : ValueOptions(&app)) {
     variables.erase(VariableName(*option));

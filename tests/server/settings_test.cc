@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "session/limits.h"
 #include "tests/status_matchers.h"
 #include "tests/temp_dir.h"
 
@@ -266,6 +267,33 @@ TEST_F(SettingsTest, BadValuesNameTheirSource) {
   EXPECT_EQ(ReadSettings({"--socket-mode=660"}, {})->server.socket_mode, 0660);
 }
 
+// Not even where it is a path or a name: TLS must not be left out for it.
+TEST_F(SettingsTest, EmptyValuesAreRefused) {
+  const Settings defaults = *ReadSettings({}, {});
+  for (const Setting& setting : defaults.all) {
+    if (setting.name == "insecure" || setting.name == "config") continue;
+    SCOPED_TRACE(setting.name);
+    const std::string option = absl::StrCat("--", setting.name);
+    const auto refused = StatusIs(
+        kInvalid, AllOf(HasSubstr(setting.name), HasSubstr("is empty")));
+    EXPECT_THAT(ReadSettings({option, ""}, {}), refused);
+    EXPECT_THAT(ReadSettings({absl::StrCat(option, "=")}, {}),
+                StatusIs(kInvalid, HasSubstr(setting.name)));
+  }
+  EXPECT_THAT(ReadSettings({Config("tls-cert = \"\"")}, {}),
+              StatusIs(kInvalid, HasSubstr(path_)));
+}
+
+// A server with less could never open a stream.
+TEST_F(SettingsTest, TheLeastMemoryHasRoomForAStream) {
+  PackSpec smallest;
+  smallest.capacity_tokens = 1;
+  EXPECT_LE(StreamMemoryBound(smallest, SessionLimits()), 2u << 20);
+  EXPECT_THAT(ReadSettings({"--max-memory", "2M"}, {}), IsOk());
+  EXPECT_THAT(ReadSettings({"--max-memory", "2097151"}, {}),
+              StatusIs(kInvalid, HasSubstr("2M to 1024G")));
+}
+
 TEST_F(SettingsTest, EmptyVariablesAreNotSet) {
   const Settings settings =
       *ReadSettings({}, {"PACKHOUSE_GRACE=", "PACKHOUSE_LISTEN="});
@@ -291,6 +319,9 @@ TEST_F(SettingsTest, FilesThatAreRefused) {
                 StatusIs(kInvalid, HasSubstr(path_)))
         << text;
   }
+  EXPECT_THAT(
+      ReadSettings({Config("grace = 1\nlisten = [\n  \"a:1\",\n]\n")}, {}),
+      StatusIs(kInvalid, HasSubstr("line 2: a list stands in one line")));
   EXPECT_THAT(ReadSettings({Config("max-windwo = 5")}, {}),
               StatusIs(kInvalid, HasSubstr("max-windwo")));
   EXPECT_THAT(ReadSettings({"--config", dir_.File("none")}, {}),

@@ -167,6 +167,12 @@ def test_bad_variable():
     assert_one_line(result.stderr, "PACKHOUSE_GRACE", "soon")
 
 
+def test_unknown_option():
+    result = run_packhoused("--listen", "127.0.0.1:0", "--bogus=1")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert_one_line(result.stderr, "unknown option --bogus ")
+
+
 def test_missing_file(folder):
     result = run_packhoused("--listen", "127.0.0.1:0", "--config",
                             folder / "none")
