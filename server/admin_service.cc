@@ -64,6 +64,11 @@ grpc::ServerUnaryReactor* AdminServiceImpl::GetStatus(
         "the page token is none that this server gave")));
     return reactor;
   }
+  if (request->page_size() < 0) {
+    reactor->Finish(ToGrpc(absl::InvalidArgumentError(absl::StrCat(
+        "page_size is ", request->page_size(), ", must be at least 0"))));
+    return reactor;
+  }
   const int page_size = request->page_size() > 0
                             ? std::min(request->page_size(), kMaxPageSize)
                             : kMaxPageSize;

@@ -91,6 +91,24 @@ std::string FormatLogLine(Log::Format format, absl::Time time,
   return line;
 }
 
+void Log::RepeatedWarning(absl::string_view kind, absl::string_view message,
+                          Fields fields) {
+  constexpr absl::Duration kInterval = absl::Seconds(1);
+  {
+    absl::MutexLock lock(&mutex_);
+    Repeated& repeated = repeated_[kind];
+    const absl::Time now = absl::Now();
+    // Also where the clock was set back.
+    if (absl::AbsDuration(now - repeated.written_at) < kInterval) {
+      ++repeated.left_out;
+      return;
+    }
+    if (repeated.left_out > 0) fields["left_out"] = repeated.left_out;
+    repeated = {now, 0};
+  }
+  Write("warning", message, fields);
+}
+
 void Log::Write(absl::string_view level, absl::string_view message,
                 const Fields& fields) {
   absl::MutexLock lock(&mutex_);

@@ -7,6 +7,9 @@
 // Strings are quoted and escaped where they need it, so that a line is always
 // one line whatever a client sent.
 //
+// What may come again and again, as often as strangers like, is written once a
+// second; the next line says how many were left out: left_out=12.
+//
 // Nobody ever waits for whoever reads the log, or a pipe that nobody drains
 // would stop the server. A line that the file does not take at once is dropped;
 // the next one that gets out says how many were: dropped_lines=3.
@@ -21,6 +24,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -52,7 +56,17 @@ class Log {
     Write("warning", message, fields);
   }
 
+  // As Warning, at most once a second for each `kind`, of which there must be
+  // few.
+  void RepeatedWarning(absl::string_view kind, absl::string_view message,
+                       Fields fields) ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
+  struct Repeated {
+    absl::Time written_at = absl::InfinitePast();
+    uint64_t left_out = 0;  // since then
+  };
+
   void Write(absl::string_view level, absl::string_view message,
              const Fields& fields) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -60,6 +74,7 @@ class Log {
   const int fd_;
   absl::Mutex mutex_;  // held while a line is written, which never waits
   uint64_t dropped_lines_ ABSL_GUARDED_BY(mutex_) = 0;  // since one got out
+  absl::flat_hash_map<std::string, Repeated> repeated_ ABSL_GUARDED_BY(mutex_);
 };
 
 // One line with its newline, as Log writes it: the longest values are cut until

@@ -10,9 +10,11 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
@@ -48,7 +50,11 @@ int Fail(absl::string_view reason) {
 std::atomic<Log*> grpc_log{nullptr};
 
 void LogFromGrpc(gpr_log_func_args* args) {
-  if (Log* log = grpc_log) log->Warning("gRPC", {{"error", args->message}});
+  Log* log = grpc_log;
+  if (log == nullptr) return;
+  // One kind for each place in gRPC that says something.
+  log->RepeatedWarning(absl::StrCat(args->file, ":", args->line), "gRPC",
+                       {{"error", args->message}});
 }
 
 // What a stream with the default window counts for.
@@ -86,9 +92,13 @@ void LogStart(const Settings& settings, const Server& server, Log* log) {
   }
 }
 
+const char* SignalName(int signal) {
+  return signal == SIGINT ? "SIGINT" : "SIGTERM";
+}
+
 void LogStop(const Server& server, int signal, Log* log) {
   const ServerTotals totals = server.totals();
-  log->Info("stopped", {{"reason", signal == SIGINT ? "SIGINT" : "SIGTERM"},
+  log->Info("stopped", {{"reason", SignalName(signal)},
                         {"streams", totals.streams},
                         {"drained_streams", totals.drained_streams},
                         {"cut_streams", totals.cut_streams},
@@ -130,14 +140,16 @@ sigset_t StopSignals() {
   return signals;
 }
 
-// From here on SIGTERM and SIGINT end the process at once.
-void HonourSecondSignal() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { _exit(kExitCut); };
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
-  const sigset_t signals = StopSignals();
-  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+// From here on one of `signals` ends the process at once. `log` must live as
+// long as the process.
+void HonourSecondSignal(const sigset_t& signals, Log* log) {
+  std::thread([signals, log] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    log->Warning("stopped at once by a second signal",
+                 {{"reason", SignalName(signal)}});
+    _exit(kExitCut);
+  }).detach();
 }
 
 // For programs that read which ports were chosen, and that it serves now.
@@ -168,7 +180,10 @@ int Serve(Settings settings, const sigset_t& signals) {
 
   int signal = 0;
   sigwait(&signals, &signal);
-  HonourSecondSignal();
+  HonourSecondSignal(signals, &log);
+  log.Info("stopping", {{"reason", SignalName(signal)},
+                        {"streams", (*server)->totals().open_streams},
+                        {"grace_seconds", settings.grace_seconds}});
   (*server)->Stop(absl::Seconds(settings.grace_seconds));
   LogStop(**server, signal, &log);
   // What is still being packed is for nobody: it is not waited for.

@@ -1,5 +1,7 @@
 #include "server/open_streams.h"
 
+#include <algorithm>
+
 #include "server/refusal.h"
 
 namespace packhouse {
@@ -8,8 +10,9 @@ absl::Status OpenStreams::Enter(absl::FunctionRef<OpenStream*()> make) {
   absl::MutexLock lock(&mutex_);
   if (closed_) return Stopping();
   const size_t opening = streams_.size() - opened_;
-  if (opening >= max_streams_) {
-    return ServerFull("streams without `open`", opening + 1, max_streams_);
+  const size_t max_opening = std::max(max_streams_, kMinOpeningStreams);
+  if (opening >= max_opening) {
+    return ServerFull("streams without `open`", opening + 1, max_opening);
   }
   OpenStream* stream = make();
   stream->number_ = ++last_number_;

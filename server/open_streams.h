@@ -46,6 +46,10 @@ class OpenStream {
   std::string name_;  // empty for a stream without
 };
 
+// Streams without an `open` that there is always room for: they take little,
+// and silent ones must not keep others out of a server with few streams.
+inline constexpr size_t kMinOpeningStreams = 1024;
+
 // Thread-safe. Its lock comes before those of streams: a stream must not hold
 // its own when it calls.
 class OpenStreams {
@@ -53,8 +57,8 @@ class OpenStreams {
   explicit OpenStreams(size_t max_streams) : max_streams_(max_streams) {}
 
   // Lets in the stream that `make` returns. UNAVAILABLE once closed;
-  // RESOURCE_EXHAUSTED while so many streams are there that have sent no `open`
-  // as may be open. Then it does not call `make`.
+  // RESOURCE_EXHAUSTED while as many streams are there that have sent no `open`
+  // as may be open, and kMinOpeningStreams. Then it does not call `make`.
   absl::Status Enter(absl::FunctionRef<OpenStream*()> make);
 
   // The stream has sent `open`. `owner` is who its client is: a name is his, so

@@ -1,5 +1,6 @@
 #include "server/pack_reactor.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -9,6 +10,7 @@
 #include "server/work_cost.h"
 #include "session/codec/codec.h"
 #include "session/limits.h"
+#include "session/reason.h"
 
 namespace packhouse {
 namespace {
@@ -95,7 +97,9 @@ void PackReactor::Tick(absl::Time now) {
     absl::MutexLock lock(&mutex_);
     const ServerOptions& options = host_->options;
     const absl::Duration limit =
-        shown_.has_value() ? options.idle_timeout : options.open_timeout;
+        shown_.has_value()
+            ? options.idle_timeout
+            : std::min(options.idle_timeout, options.open_timeout);
     if (outcome_.has_value()) {
       cut_off = now > ended_at_ + kGoodbyeLimit;
     } else if (!receiving_ && now > heard_at_ + limit) {
@@ -185,6 +189,9 @@ void PackReactor::Receive() {
     drain_seconds_.reset();
   }
   meter_.Update(session_);
+  if (opened.has_value()) {
+    stream_id_ = opened->id.substr(0, kMaxStreamIdBytes);
+  }
   if (status.ok() && opened.has_value()) {
     if (opened->resumed) host_->metrics->CountResumed();
     shown_ = std::move(opened);
@@ -198,10 +205,15 @@ absl::Status PackReactor::Admit(const Open& open) {
   const SessionLimits& limits = host_->options.limits;
   absl::Status status = CheckOpen(open, limits);
   if (!status.ok()) return status;
+  const uint64_t bytes = StreamMemoryBound(open.spec, limits);
+  if (bytes > host_->memory->limit()) {
+    return OverLimit(
+        "the memory that such a stream may take in bytes (--max-memory)", bytes,
+        host_->memory->limit());
+  }
   status = host_->streams.Admit(this, OwnerOf(*context_), open.stream_id,
                                 open.incarnation);
   if (!status.ok()) return status;
-  const uint64_t bytes = StreamMemoryBound(open.spec, limits);
   absl::optional<MemoryBudget::Share> share = host_->memory->Take(bytes);
   if (!share.has_value()) {
     return ServerFull("memory in bytes", host_->memory->committed() + bytes,
@@ -323,12 +335,20 @@ void PackReactor::CountEnd() {
   Log* log = host_->options.log;
   if (status.ok() || log == nullptr) return;
   const SessionCounts& counts = meter_.counts();
-  log->Warning("stream ended",
-               {{"peer", peer_},
-                {"code", absl::StatusCodeToString(status.code())},
-                {"error", std::string(status.message())},
-                {"sequences", counts.accepted.sequences},
-                {"packs", counts.packs}});
+  const Log::Fields fields = {{"peer", peer_},
+                              {"stream_id", stream_id_},
+                              {"code", absl::StatusCodeToString(status.code())},
+                              {"error", std::string(status.message())},
+                              {"sequences", counts.accepted.sequences},
+                              {"packs", counts.packs}};
+  constexpr char kEnded[] = "stream ended";
+  const absl::optional<Reason> reason = ReasonOf(status);
+  // Each client of a full server comes again and again.
+  if (reason.has_value() && reason->name == "SERVER_FULL") {
+    log->RepeatedWarning(reason->name, kEnded, fields);
+  } else {
+    log->Warning(kEnded, fields);
+  }
 }
 
 }  // namespace packhouse

@@ -130,6 +130,8 @@ class PackReactor final
   absl::Time ended_at_ ABSL_GUARDED_BY(mutex_);
   bool ended_by_server_ ABSL_GUARDED_BY(mutex_) = false;
 
+  std::string stream_id_ ABSL_GUARDED_BY(mutex_);  // as asked for, for the log
+
   // For Describe.
   Credit credit_ ABSL_GUARDED_BY(mutex_);  // the last
   struct Shown {

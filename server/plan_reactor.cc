@@ -113,6 +113,11 @@ absl::Status PlanReactor::Submit() {
       CheckPlan(request_, spec, host_->options.max_plan_sequences, &units);
   if (!status.ok()) return status;
   const uint64_t bytes = PlanMemoryBound(units);
+  if (bytes > host_->memory->limit()) {
+    return OverLimit(
+        "the memory that such a plan may take in bytes (--max-memory)", bytes,
+        host_->memory->limit());
+  }
   absl::optional<MemoryBudget::Share> memory = host_->memory->Take(bytes);
   if (!memory.has_value()) {
     return ServerFull("memory in bytes", host_->memory->committed() + bytes,

@@ -6,6 +6,7 @@
 #include "absl/types/optional.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "session/messages.h"
 #include "session/reason.h"
 
 namespace packhouse {
@@ -64,7 +65,9 @@ absl::Status ClosedBeforeEnd() {
 }
 
 absl::Status ClientGone() {
-  return absl::CancelledError("the client went away");
+  return absl::CancelledError(
+      absl::StrCat("the client went away, or sent a message of more than ",
+                   kMaxMessageBytes >> 20, " MiB"));
 }
 
 grpc::Status ToGrpc(const absl::Status& status) {

@@ -30,7 +30,8 @@ absl::Status Idle(absl::Duration limit);
 // FAILED_PRECONDITION, PROTOCOL_VIOLATION: no more requests, and no `end`.
 absl::Status ClosedBeforeEnd();
 
-// CANCELLED. Nobody is left to read a reason.
+// CANCELLED: gRPC does not say whether the client went or a message of it was
+// too large. Nobody is left to read a reason.
 absl::Status ClientGone();
 
 // With the reason, if there is one, as google.rpc error details.

@@ -198,6 +198,7 @@ class RunningServer final : public Server {
   ServerTotals totals() const override {
     ServerTotals totals;
     totals.streams = metrics_.streams_started();
+    totals.open_streams = host_.streams.size();
     totals.sequences = metrics_.sequences();
     totals.tokens = metrics_.tokens();
     totals.packs = metrics_.packs();

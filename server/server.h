@@ -92,7 +92,7 @@ struct ServerOptions {
   int packing_threads = 0;
 
   // A stream ends, resumable, when nothing came on it for so long; one that has
-  // sent no `open` earlier, since nothing of it is lost.
+  // sent no `open` after the shorter of both, since nothing of it is lost.
   absl::Duration idle_timeout = absl::Hours(1);
   absl::Duration open_timeout = absl::Seconds(30);
 
@@ -103,7 +103,8 @@ struct ServerOptions {
 
 // What a server has done since it started.
 struct ServerTotals {
-  uint64_t streams = 0;  // started
+  uint64_t streams = 0;       // started
+  uint64_t open_streams = 0;  // of these, now
   uint64_t sequences = 0;
   uint64_t tokens = 0;
   uint64_t packs = 0;

@@ -61,7 +61,10 @@ class NamedClientsOnly final : public grpc::AuthMetadataProcessor {
       if (names_.contains(name)) return grpc::Status::OK;
     }
     const std::string shown = Shown(names);
-    if (log_ != nullptr) log_->Warning("client refused", {{"client", shown}});
+    if (log_ != nullptr) {
+      constexpr char kRefused[] = "client refused";
+      log_->RepeatedWarning(kRefused, kRefused, {{"client", shown}});
+    }
     return grpc::Status(
         grpc::StatusCode::PERMISSION_DENIED,
         absl::StrCat("a client with ", shown, " is not allowed here"));

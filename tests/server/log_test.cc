@@ -3,13 +3,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,6 +42,41 @@ TEST(FormatLogLine, Text) {
       "2024-05-01T09:30:00.123Z warning stream ended n=18446744073709551615 "
       "ok=true seconds=0.5 bare=unix:/run/a.sock spaced=\"a b\" empty=\"\" "
       "quoted=\"say \\\"x\\\"=1\\n\\tnext\" list=[\"a\",\"b\"]\n");
+}
+
+TEST(LogTest, WhatRepeatsIsWrittenOnceASecond) {
+  int files[2];
+  ASSERT_EQ(pipe2(files, O_NONBLOCK), 0);
+  Log log(kText, files[1]);
+  const auto read_all = [&files] {
+    char buffer[1 << 16];
+    const ssize_t size = read(files[0], buffer, sizeof(buffer));
+    return std::string(buffer, size > 0 ? static_cast<size_t>(size) : 0);
+  };
+  const auto repeat = [&log](const char* kind) {
+    log.RepeatedWarning(kind, "refused", {{"kind", kind}});
+  };
+  const absl::Time start = absl::Now();
+  for (int i = 0; i < 5; ++i) repeat("a");
+  repeat("b");
+  std::string text = read_all();
+  ASSERT_LT(absl::Now() - start, absl::Seconds(1)) << "too slow to be tested";
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+  EXPECT_TRUE(absl::StrContains(text, "warning refused kind=a\n")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "warning refused kind=b\n")) << text;
+
+  uint64_t left_out = 4;
+  for (text.clear(); text.empty(); text = read_all()) {
+    ASSERT_LT(absl::Now() - start, absl::Seconds(60));
+    repeat("a");
+    ++left_out;
+  }
+  EXPECT_GE(absl::Now() - start, absl::Seconds(1));
+  EXPECT_TRUE(absl::StrContains(
+      text, absl::StrCat("kind=a left_out=", left_out - 1, "\n")))
+      << text;
+  close(files[0]);
+  close(files[1]);
 }
 
 TEST(FormatLogLine, Json) {

@@ -264,6 +264,24 @@ TEST_F(StreamLifeTest, MoreMemoryThanMayBeIsRefused) {
                         std::to_string(options.max_memory_bytes)));
 }
 
+// Not as a full server does: it would never be less full.
+TEST_F(StreamLifeTest, AStreamBeyondAllMemoryIsRefusedForGood) {
+  ServerOptions options;
+  const PackSpec large = MakeSpec(8, 200000);
+  const uint64_t bytes = StreamMemoryBound(large, options.limits);
+  options.max_memory_bytes = bytes - 1;
+  Start(options);
+  const auto call = NewCall();
+  EXPECT_FALSE(call->SendOpen(OpenWith(large)));
+  const Details details =
+      EndOf(call.get(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(details.reason, "LIMIT_EXCEEDED");
+  EXPECT_EQ(details.metadata.at("value"), std::to_string(bytes));
+  EXPECT_EQ(details.metadata.at("limit"), std::to_string(bytes - 1));
+  EXPECT_THAT(std::string(call->end().error_message()),
+              HasSubstr("--max-memory"));
+}
+
 // A client that never reads holds up itself and nobody else.
 TEST_F(StreamLifeTest, AStuckReaderDoesNotHoldUpOthers) {
   ServerOptions options;
@@ -366,6 +384,26 @@ TEST_F(StreamLifeTest, AnIdleStreamEndsBehindASnapshot) {
   EXPECT_TRUE(packs == *packhouse::Plan({3, 4, 5}, MakeSpec(8, 4)));
   EXPECT_TRUE(HasMetric("packhouse_resumed_streams_total 1"));
   EXPECT_TRUE(HasMetric("packhouse_resumed_units_total 2"));
+}
+
+TEST_F(StreamLifeTest, ACallWithoutOpenIsIdleToo) {
+  ServerOptions options;
+  options.idle_timeout = absl::Milliseconds(50);
+  Start(options);
+  const auto silent = NewCall();
+  EXPECT_EQ(EndOf(silent.get(), absl::StatusCode::kDeadlineExceeded).reason,
+            "IDLE");
+}
+
+TEST_F(StreamLifeTest, CallsWithoutOpenKeepNobodyOut) {
+  ServerOptions options;
+  options.max_streams = 1;
+  Start(options);
+  const auto first = NewCall();
+  const auto second = NewCall();
+  AwaitStreams(2);
+  const auto opened = NewCall();
+  EXPECT_TRUE(opened->SendOpen(OpenWith(MakeSpec(8, 4))));
 }
 
 TEST_F(StreamLifeTest, ACallWithoutOpenEnds) {
@@ -756,6 +794,14 @@ TEST_F(StreamLifeTest, StatusComesInPages) {
   v1::GetStatusResponse response;
   EXPECT_EQ(v1::AdminService::NewStub(channel_)
                 ->GetStatus(&context, request, &response)
+                .error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  grpc::ClientContext other;
+  other.set_deadline(absl::ToChronoTime(absl::Now() + kLimit));
+  request.clear_page_token();
+  request.set_page_size(-1);
+  EXPECT_EQ(v1::AdminService::NewStub(channel_)
+                ->GetStatus(&other, request, &response)
                 .error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
 }

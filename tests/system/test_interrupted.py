@@ -99,7 +99,9 @@ def test_second_signal_cuts_the_grace_short(middle, folder):
         assert time.monotonic() < deadline
     assert_refused(packhouse("health", "--target", server.targets[0]), code=1)
     assert client.poll() is None
+    assert " stopping reason=SIGTERM streams=1 grace_seconds=3600" in server.log()
     assert server.stop() == 1
+    assert "stopped at once by a second signal" in server.log().splitlines()[-1]
     assert_failed(client, folder)
 
 

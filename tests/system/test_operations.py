@@ -162,7 +162,7 @@ def test_memory_is_a_limit(servers, stuck_streams, write_lengths):
 
 
 @pytest.mark.parametrize("option, value", [
-    ("--max-memory", "0"), ("--max-memory", "-1"), ("--max-memory", "lots"),
+    ("--max-memory", "0"), ("--max-memory", "1M"), ("--max-memory", "-1"), ("--max-memory", "lots"),
     ("--max-memory", "2000G"), ("--max-streams", "0"), ("--max-streams", "x"),
     ("--idle-timeout", "-1"), ("--idle-timeout", "nan"),
     ("--packing-threads", "-1"), ("--packing-threads", "1025"),
@@ -212,6 +212,9 @@ def test_an_idle_stream_ends(servers, stuck_streams):
                            options=["--idle-timeout", "0.2"])
     stuck_streams(server, 1)
     wait_until(lambda: "DEADLINE_EXCEEDED" in server.log())
+    ended = [line for line in server.log().splitlines()
+             if "stream ended" in line]
+    assert re.search(r" stream_id=[0-9a-f]{32} ", ended[0]), ended
     assert "IDLE" not in server.log()  # a reason is for programs
     wait_until(lambda: status_of(server)["streams"] == [])
 
