@@ -10,7 +10,7 @@ import pytest
 from conftest import read_lengths, succeed
 
 grpc = pytest.importorskip("grpc")
-from protocol_client import ProtocolClient, load_messages  # noqa: E402
+from protocol_client import METHOD, ProtocolClient, load_messages  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +75,24 @@ def test_it_survives_its_server(servers, folder, messages, algorithm):
         kills, client.connections)
     assert client.packs == planned(lengths, folder, capacity=1024,
                                    algorithm=algorithm)
+
+
+def test_a_message_that_is_too_large(servers, messages):
+    """gRPC refuses it, without a reason; the server does not say that the
+    client went away."""
+    server = servers.start()
+    requests = [
+        messages.PackRequest(open=messages.Open(
+            protocol_version=1, spec=messages.Spec(capacity_tokens=8))),
+        messages.PackRequest(open=messages.Open(stream_id="x" * (17 << 20)))]
+    with grpc.insecure_channel(server.targets[0]) as channel:
+        call = channel.stream_stream(
+            METHOD, messages.PackRequest.SerializeToString,
+            messages.PackResponse.FromString)(iter(requests), timeout=60)
+        with pytest.raises(grpc.RpcError):
+            for _ in call:
+                pass
+    assert call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "grpc-status-details-bin" not in dict(call.trailing_metadata())
+    assert server.stop() == 0
+    assert "or sent a message of more than 16 MiB" in server.log()
