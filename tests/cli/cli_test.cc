@@ -360,7 +360,8 @@ TEST_F(CliTest, WrongOptionsOfStreams) {
 TEST_F(CliTest, WrongCommands) {
   EXPECT_THAT(
       Packhouse({}),
-      Refused(2, HasSubstr("plan, stream, verify, advise, bench, health")));
+      Refused(2,
+              HasSubstr("plan, stream, verify, advise, bench, masks, health")));
   for (const std::string name : {"state", "pack", ""}) {
     EXPECT_THAT(Packhouse({name, lengths_}),
                 Refused(2, HasSubstr("unknown command")));
