@@ -48,10 +48,13 @@ struct CudaMemory {
   // CudaWorkspaceBytes, at a multiple of 16.
   void* workspace = nullptr;
   int64_t workspace_bytes = 0;
-  // Whether the launches are captured, to be replayed with other batches of the
-  // same rows and row_tokens in `table`. What depends on more than that is
-  // refused: PadMode::kTrim, kUnpadIndices, formats for each segment or
-  // sequence without max_segments, for each row without row_width.
+  // Whether the launches are captured, to be replayed with other batches in
+  // `table`: of the same rows, row_tokens and options, with sources at the same
+  // address, for which FillOnCuda would be OK too. (What was checked of the
+  // first batch is not checked of them: CheckShares for context-parallel
+  // formats, CheckBlocks for block tables.) What depends on more is refused:
+  // PadMode::kTrim, kUnpadIndices, formats for each segment or sequence, and
+  // loss weights, without max_segments, formats for each row without row_width.
   bool replayed = false;
 };
 
