@@ -67,9 +67,8 @@ int64_t CudaTableBytes(int64_t max_segments);
 absl::Status WriteCudaTable(const BatchLayout& layout, int64_t max_segments,
                             void* data, int64_t bytes);
 
-// Bytes of the device that FillOnCuda needs beside the outputs: not 0 only
-// where targets have to be counted, which is for kLossWeights and kTargets from
-// sources.
+// Bytes of the workspace that FillOnCuda needs where it has to count targets,
+// which is for kLossWeights and kTargets with sources; none is needed else.
 int64_t CudaWorkspaceBytes(const BatchLayout& layout,
                            const FormatOptions& options);
 
