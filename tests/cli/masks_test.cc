@@ -202,7 +202,8 @@ TEST(DrawMaskTest, CellsAreTheDenseMask) {
 }
 
 TEST(DrawMaskTest, SaysHowManyRowsAreLeftOut) {
-  const std::vector<std::vector<uint32_t>> rows(kMaxDrawnRows + 3, {{1}});
+  const std::vector<std::vector<uint32_t>> rows(kMaxDrawnRows + 3,
+                                                std::vector<uint32_t>{1});
   const std::string drawn = Drawn(MakeLayout(SpecOf(2), rows), FormatOptions());
   EXPECT_THAT(drawn, HasSubstr("row 7"));
   EXPECT_THAT(drawn, testing::Not(HasSubstr("row 8")));
@@ -325,7 +326,8 @@ TEST(MaskPictureTest, LinesShowBlocks) {
 }
 
 TEST(MaskPictureTest, RefusesMoreRowsThanItShows) {
-  const std::vector<std::vector<uint32_t>> rows(kMaxPictureRows + 1, {{1}});
+  const std::vector<std::vector<uint32_t>> rows(kMaxPictureRows + 1,
+                                                std::vector<uint32_t>{1});
   EXPECT_THAT(MaskPng(MakeLayout(SpecOf(2), rows), FormatOptions(), {}),
               StatusIs(StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("64"), HasSubstr("65"))));

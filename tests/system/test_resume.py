@@ -87,6 +87,7 @@ def wait_for_sequences(server, count, run):
         pass
 
 
+@pytest.mark.longer
 def test_server_is_killed_again_and_again(servers, folder, run, seed):
     choose = random.Random(seed)
     listen = f"unix:{folder}/server.sock"
