@@ -147,7 +147,7 @@ absl::Status ServerSession::Handle(const Open& open,
 
 absl::Status ServerSession::Handle(const Batch& batch,
                                    std::vector<Response>* responses) {
-  bool is_new;
+  bool is_new = false;
   absl::Status status = AcceptInput(batch.number, &is_new);
   if (!status.ok()) return status;
   if (batch.lengths.size() > limits_.max_batch_sequences) {
@@ -192,7 +192,7 @@ absl::Status ServerSession::Handle(const Batch& batch,
 
 absl::Status ServerSession::Handle(const packhouse::Flush& flush,
                                    std::vector<Response>* responses) {
-  bool is_new;
+  bool is_new = false;
   absl::Status status = AcceptInput(flush.number, &is_new);
   if (!status.ok() || !is_new) return status;
   Packs decided;
@@ -205,7 +205,7 @@ absl::Status ServerSession::Handle(const packhouse::Flush& flush,
 
 absl::Status ServerSession::Handle(const End& end,
                                    std::vector<Response>* responses) {
-  bool is_new;
+  bool is_new = false;
   absl::Status status = AcceptInput(end.number, &is_new);
   if (!status.ok() || !is_new) return status;
   Packs decided;
