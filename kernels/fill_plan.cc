@@ -95,6 +95,15 @@ constexpr FormatInfo kInfos[kFormats] = {
      4},
 };
 
+constexpr int CountArrays() {
+  int arrays = 0;
+  for (const FormatInfo& info : kInfos) {
+    arrays += info.kind == kToken || info.kind == kElement ? 1 : 0;
+  }
+  return arrays;
+}
+static_assert(CountArrays() == kMaxArrays, "one job has room for all of them");
+
 bool IsFormat(Format format) {
   const int i = static_cast<int>(format);
   return i >= 0 && i < kFormats;
@@ -102,6 +111,11 @@ bool IsFormat(Format format) {
 
 const FormatInfo& InfoOf(Format format) {
   return kInfos[static_cast<int>(format)];
+}
+
+Types TypesOf(Format format) {
+  const FormatInfo& info = InfoOf(format);
+  return {info.dtypes, info.dtypes + info.dtype_count};
 }
 
 bool DependsOnMask(Format format) {
@@ -171,12 +185,10 @@ absl::Status CheckMask(Format format, Mask mask) {
   if (mask.kind == MaskKind::kSymmetricWindow && mask.window < 0) {
     return OutOfRange(format, "window", mask.window, 0, INT32_MAX);
   }
-  const bool windows = mask.kind == MaskKind::kCausalWindow ||
-                       mask.kind == MaskKind::kSymmetricWindow;
   const bool rectangles = format == Format::kQRanges ||
                           format == Format::kKRanges ||
                           format == Format::kAttnTypeMap;
-  if (windows && rectangles) {
+  if (HasWindow(mask) && rectangles) {
     return Invalid(format, absl::StrCat("a mask with a window (", mask.window,
                                         ") is no rectangle for each segment"));
   }
@@ -213,12 +225,6 @@ Shape PerSegment(Format format, const BatchLayout& layout,
 
 Shape PerRow(Format format, const BatchLayout& layout,
              const FormatOptions& options) {
-  if (format == Format::kSequencesPerRow) {
-    return std::vector<int64_t>{layout.rows()};
-  }
-  if (format == Format::kSequenceLengths) {
-    return std::vector<int64_t>{layout.rows(), layout.row_tokens()};
-  }
   absl::StatusOr<int64_t> width =
       Width(format, "row_width", options.row_width,
             format == Format::kFirstTokenIndex ? layout.max_row_sequences()
@@ -297,19 +303,8 @@ Shape DimensionsOf(Format format, const BatchLayout& layout,
     case Format::kFlashMask:
       return std::vector<int64_t>{rows, 1, tokens,
                                   LooksBothWays(options.mask) ? 2 : 1};
-    case Format::kCuSeqlens:
-    case Format::kCuSeqlensPadded:
-    case Format::kSeqUsed:
-    case Format::kRaggedOffsets:
-    case Format::kSequenceTokens:
-    case Format::kTargets:
-      return PerSegment(format, layout, options);
     case Format::kSequencesPerRow:
-    case Format::kRowCuSeqlens:
-    case Format::kDocLens:
-    case Format::kSequenceLengths:
-    case Format::kFirstTokenIndex:
-      return PerRow(format, layout, options);
+      return std::vector<int64_t>{rows};
     case Format::kDqWriteOrder:
     case Format::kDqWriteOrderFull:
       return OfBlocks(Format::kQIndices, layout, options);
@@ -318,13 +313,15 @@ Shape DimensionsOf(Format format, const BatchLayout& layout,
     default:
       break;
   }
+  if (IsSizedBySegments(format)) return PerSegment(format, layout, options);
+  if (IsSizedByRowWidth(format)) return PerRow(format, layout, options);
   if (InfoOf(format).kind == FormatKind::kBlocks) {
     return OfBlocks(format, layout, options);
   }
   if (InfoOf(format).kind == FormatKind::kHostOnly) {
     return OfHostOnly(format, layout, options);
   }
-  return std::vector<int64_t>{rows, tokens};
+  return std::vector<int64_t>{rows, tokens};  // kSequenceLengths too
 }
 
 // ------------------------------------------------------------------ tensors --
@@ -349,12 +346,9 @@ absl::Status CheckPlace(absl::string_view name, Side side,
     return absl::InvalidArgumentError(absl::StrCat(
         name, ": its data is null, its shape ", ShapeText(tensor.shape)));
   }
-  const int64_t bytes = DTypeBytes(tensor.dtype);
-  const uintptr_t address = reinterpret_cast<uintptr_t>(tensor.data);
-  if (address % static_cast<uintptr_t>(bytes) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      name, ": its address ends in ", address % 16, " (mod 16), elements of ",
-      DTypeName(tensor.dtype), " need a multiple of ", bytes));
+  const std::string misaligned = MisalignmentText(tensor);
+  if (misaligned.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(name, ": ", misaligned));
 }
 
 absl::Status CheckPitch(Format format, const Tensor& tensor) {
@@ -566,6 +560,11 @@ class Planner {
   std::vector<ArrayOutput> others_;
 };
 
+// What an output of so many bytes takes of a buffer that several share.
+int64_t SpaceOf(int64_t bytes) {
+  return (bytes + kOutputAlignment - 1) / kOutputAlignment * kOutputAlignment;
+}
+
 // Options that no shape depends on.
 absl::Status CheckValues(Format format, const BatchLayout& layout,
                          const FormatOptions& options, const Sources& sources,
@@ -619,6 +618,29 @@ absl::optional<Format> FormatFromName(absl::string_view name) {
 
 FormatKind KindOf(Format format) { return InfoOf(format).kind; }
 
+bool ReadsSources(Format format) {
+  return format == Format::kInputIds || ReadsLabels(format);
+}
+
+bool IsSizedBySegments(Format format) {
+  switch (format) {
+    case Format::kCuSeqlens:
+    case Format::kCuSeqlensPadded:
+    case Format::kSeqUsed:
+    case Format::kRaggedOffsets:
+    case Format::kSequenceTokens:
+    case Format::kTargets:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsSizedByRowWidth(Format format) {
+  return format == Format::kRowCuSeqlens || format == Format::kDocLens ||
+         format == Format::kFirstTokenIndex;
+}
+
 absl::StatusOr<FormatShape> ShapeOf(Format format, const BatchLayout& layout,
                                     const FormatOptions& options) {
   if (!IsFormat(format)) {
@@ -645,9 +667,7 @@ absl::StatusOr<FormatShape> ShapeOf(Format format, const BatchLayout& layout,
         format, absl::StrCat("it would have ", elements,
                              " elements, it may have ", MostElements(format)));
   }
-  const FormatInfo& info = InfoOf(format);
-  return FormatShape{Types(info.dtypes, info.dtypes + info.dtype_count),
-                     *std::move(shape)};
+  return FormatShape{TypesOf(format), *std::move(shape)};
 }
 
 absl::StatusOr<int64_t> RequiredBytes(Format format, const BatchLayout& layout,
@@ -668,8 +688,7 @@ absl::StatusOr<int64_t> RequiredBytes(absl::Span<const Format> formats,
       return absl::InvalidArgumentError(absl::StrCat(
           "the formats together take more than ", INT64_MAX, " bytes"));
     }
-    bytes +=
-        (*own + kOutputAlignment - 1) / kOutputAlignment * kOutputAlignment;
+    bytes += SpaceOf(*own);
   }
   return bytes;
 }
@@ -699,8 +718,7 @@ absl::StatusOr<std::vector<Output>> OutputsIn(absl::Span<const Format> formats,
     tensor.dtype = shape->dtypes.front();
     tensor.shape = std::move(shape->shape);
     tensor.device = device;
-    const int64_t own = Elements(tensor.shape) * DTypeBytes(tensor.dtype);
-    at += (own + kOutputAlignment - 1) / kOutputAlignment * kOutputAlignment;
+    at += SpaceOf(Elements(tensor.shape) * DTypeBytes(tensor.dtype));
     outputs.push_back({format, std::move(tensor)});
   }
   return outputs;
@@ -778,10 +796,7 @@ absl::StatusOr<EqualityJob> PlanEquality(Side side, const Tensor& ids,
         absl::StrCat("ids: a mask of ", rows, " x ", tokens, " x ", tokens,
                      " elements, it may have ", kMaxElements));
   }
-  const FormatInfo& info = InfoOf(dense);
-  const FormatShape wanted = {
-      Types(info.dtypes, info.dtypes + info.dtype_count),
-      {rows, 1, tokens, tokens}};
+  const FormatShape wanted = {TypesOf(dense), {rows, 1, tokens, tokens}};
   if (absl::Status status = CheckOutput(side, {dense, output}, wanted);
       !status.ok()) {
     return status;

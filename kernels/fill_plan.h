@@ -23,6 +23,13 @@ enum class FormatKind {
 };
 FormatKind KindOf(Format format);
 
+// Whether it is made of Sources.
+bool ReadsSources(Format format);
+
+// Whether FormatOptions::max_segments, or row_width, is the size of it.
+bool IsSizedBySegments(Format format);
+bool IsSizedByRowWidth(Format format);
+
 struct HostOutput {
   Format format;
   void* data;

@@ -52,6 +52,15 @@ int64_t Elements(const std::vector<int64_t>& shape) {
   return elements;
 }
 
+std::string MisalignmentText(const Tensor& tensor) {
+  const int64_t bytes = DTypeBytes(tensor.dtype);
+  const uintptr_t address = reinterpret_cast<uintptr_t>(tensor.data);
+  if (address % static_cast<uintptr_t>(bytes) == 0) return "";
+  return absl::StrCat("its address ends in ", address % 16,
+                      " (mod 16), elements of ", DTypeName(tensor.dtype),
+                      " need a multiple of ", bytes);
+}
+
 std::string ShapeText(const std::vector<int64_t>& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }

@@ -165,12 +165,8 @@ absl::StatusOr<Tensor> TensorOf(const DlpackView& view, bool read_only) {
         absl::StrCat("its data is null, its shape ", ShapeText(tensor.shape)));
   }
   tensor.data = static_cast<char*>(view.data) + view.byte_offset;
-  const uintptr_t address = reinterpret_cast<uintptr_t>(tensor.data);
-  if (address % static_cast<uintptr_t>(bytes) != 0) {
-    return Invalid(absl::StrCat("its address ends in ", address % 16,
-                                " (mod 16), elements of ", DTypeName(*dtype),
-                                " need a multiple of ", bytes));
-  }
+  const std::string misaligned = MisalignmentText(tensor);
+  if (!misaligned.empty()) return Invalid(misaligned);
   return tensor;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/fill_plan.h"
 #include "packhouse/policy.h"
 
 namespace packhouse {
@@ -77,21 +78,6 @@ Tensor Source(std::vector<char>* gathered, DType dtype, int64_t tokens) {
   return tensor;
 }
 
-bool ReadsSources(absl::Span<const Output> outputs) {
-  return std::any_of(outputs.begin(), outputs.end(), [](const Output& output) {
-    switch (output.format) {
-      case Format::kInputIds:
-      case Format::kLabels:
-      case Format::kLossMask:
-      case Format::kLossWeights:
-      case Format::kTargets:
-        return true;
-      default:
-        return false;
-    }
-  });
-}
-
 }  // namespace
 
 absl::StatusOr<PackedBatch> PackedBatch::Make(
@@ -131,7 +117,10 @@ absl::Status PackedBatch::Fill(
     absl::FunctionRef<SequenceData(uint64_t ordinal)> data,
     absl::Span<const Output> outputs, int threads) {
   Sources sources;
-  if (ReadsSources(outputs)) {
+  const bool reads_sources = std::any_of(
+      outputs.begin(), outputs.end(),
+      [](const Output& output) { return ReadsSources(output.format); });
+  if (reads_sources) {
     if (dtype != DType::kUint16 && dtype != DType::kInt32 &&
         dtype != DType::kInt64) {
       return absl::InvalidArgumentError(

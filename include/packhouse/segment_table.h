@@ -83,6 +83,11 @@ struct Mask {
   int32_t window = 0;
 };
 
+PACKHOUSE_HD inline bool HasWindow(Mask mask) {
+  return mask.kind == MaskKind::kCausalWindow ||
+         mask.kind == MaskKind::kSymmetricWindow;
+}
+
 PACKHOUSE_HD inline int32_t Least(int32_t a, int32_t b) {
   return a < b ? a : b;
 }

@@ -100,6 +100,10 @@ Tensor HostTensor(T* data, std::vector<int64_t> shape) {
 // Product of the dimensions; 1 where there is none. Requires that it fits.
 int64_t Elements(const std::vector<int64_t>& shape);
 
+// What is wrong with an address that is no multiple of an element's size, for
+// an error; empty where it is one.
+std::string MisalignmentText(const Tensor& tensor);
+
 // "[2, 1, 12, 12]".
 std::string ShapeText(const std::vector<int64_t>& shape);
 

@@ -57,26 +57,6 @@ absl::StatusOr<int> DeviceOf(const Sources& sources,
   return device.index();
 }
 
-bool IsPerSegment(Format format) {
-  switch (format) {
-    case Format::kCuSeqlens:
-    case Format::kCuSeqlensPadded:
-    case Format::kSeqUsed:
-    case Format::kRaggedOffsets:
-    case Format::kSequenceTokens:
-    case Format::kTargets:
-    case Format::kLossWeights:  // by way of its targets
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool IsPerRow(Format format) {
-  return format == Format::kRowCuSeqlens || format == Format::kDocLens ||
-         format == Format::kFirstTokenIndex;
-}
-
 // Whether arrays of this format stay what they are from batch to batch.
 absl::Status CheckReplayed(const BatchLayout& layout,
                            const FormatOptions& options, Format format) {
@@ -90,10 +70,13 @@ absl::Status CheckReplayed(const BatchLayout& layout,
   if (format == Format::kUnpadIndices) {
     return refused("its size differs each time");
   }
-  if (IsPerSegment(format) && options.max_segments == 0) {
+  // Weights are not sized so, but their workspace is.
+  const bool of_segments =
+      IsSizedBySegments(format) || format == Format::kLossWeights;
+  if (of_segments && options.max_segments == 0) {
     return refused("its size differs each time: set max_segments");
   }
-  if (IsPerRow(format) && options.row_width == 0) {
+  if (IsSizedByRowWidth(format) && options.row_width == 0) {
     return refused("its size differs each time: set row_width");
   }
   return absl::OkStatus();

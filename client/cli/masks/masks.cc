@@ -18,6 +18,7 @@
 #include "client/cli/masks/mask_picture.h"
 #include "client/cli/masks/mask_text.h"
 #include "client/cli/output_file.h"
+#include "kernels/fill_plan.h"
 
 namespace packhouse {
 namespace {
@@ -78,8 +79,7 @@ absl::StatusOr<BatchLayout> MakeLayout(const MasksQuery& query) {
 absl::Status CheckWindow(const MasksQuery& query) {
   const Mask mask = query.options.mask;
   const char* const name = kMaskNames[static_cast<int>(mask.kind)];
-  const bool windowed = mask.kind == MaskKind::kCausalWindow ||
-                        mask.kind == MaskKind::kSymmetricWindow;
+  const bool windowed = HasWindow(mask);
   if (windowed != query.window_given) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--mask ", name, windowed ? " needs a --window" : " has no --window"));
@@ -120,19 +120,8 @@ absl::Status MakeTokens(const char* option,
   return absl::OkStatus();
 }
 
-Tensor TensorOf(std::vector<int64_t>* values) {
-  Tensor tensor;
-  tensor.data = values->data();
-  tensor.dtype = DType::kInt64;
-  tensor.shape = {static_cast<int64_t>(values->size())};
-  tensor.read_only = true;
-  return tensor;
-}
-
-bool ReadsTokens(Format format) {
-  return format == Format::kInputIds || format == Format::kLabels ||
-         format == Format::kLossMask || format == Format::kLossWeights ||
-         format == Format::kTargets;
+Tensor TensorOf(const std::vector<int64_t>& values) {
+  return HostTensor(values.data(), {static_cast<int64_t>(values.size())});
 }
 
 absl::StatusOr<std::vector<MaskArray>> MakeArrays(const MasksQuery& query,
@@ -142,14 +131,14 @@ absl::StatusOr<std::vector<MaskArray>> MakeArrays(const MasksQuery& query,
   std::vector<int64_t> labels;
   Sources sources;
   if (query.tokens.has_value() || query.labels.has_value() ||
-      absl::c_any_of(query.formats, &ReadsTokens)) {
+      absl::c_any_of(query.formats, &ReadsSources)) {
     absl::Status status = MakeTokens("--tokens", query.tokens, layout, &tokens);
     if (status.ok() && query.labels.has_value()) {
       status = MakeTokens("--labels", query.labels, layout, &labels);
-      sources.labels = TensorOf(&labels);
+      sources.labels = TensorOf(labels);
     }
     if (!status.ok()) return status;
-    sources.tokens = TensorOf(&tokens);
+    sources.tokens = TensorOf(tokens);
   }
   auto arrays = MakeMaskArrays(layout, query.options, sources, query.formats,
                                query.dtype);
