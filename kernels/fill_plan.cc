@@ -34,7 +34,6 @@ constexpr FormatInfo Info(absl::string_view name, FormatKind kind, DType first,
 // counted so.
 constexpr int64_t kMaxElements = int64_t{1} << 60;
 constexpr int64_t kMaxArrayElements = UINT32_MAX;
-constexpr int64_t kMaxBlockElements = kMaxBlockThreads;
 
 constexpr DType kI32 = DType::kInt32;
 constexpr DType kI64 = DType::kInt64;

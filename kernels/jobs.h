@@ -1,11 +1,12 @@
 // What is to be written, as plain values, and the bodies of the kernels that
 // write it: functions of (block, thread) for both sides of nvcc.
 //
-// A job is all that one launch needs. Its body is run by every thread of
-// `blocks()` blocks of kThreads; threads share nothing, so any order of them
-// gives the same bytes: the GPU runs them at once, a test one after another.
-// Memory is written in stores of 16 bytes where the address allows, with
-// narrower ones at ragged ends.
+// A job is all that one launch needs but the table of segments, which lies
+// where its threads can read it. Body(job, table, block, thread) is run by
+// every thread of `blocks()` blocks of kThreads; threads share nothing, so any
+// order of them gives the same bytes: the GPU runs them at once, a test one
+// after another. Memory is written in stores of 16 bytes where the address
+// allows, with narrower ones at ragged ends.
 
 #ifndef PACKHOUSE_KERNELS_JOBS_H_
 #define PACKHOUSE_KERNELS_JOBS_H_
@@ -167,10 +168,10 @@ PACKHOUSE_HD inline void WriteElements(const ArrayOutput& array,
   StoreGroup(array.data, array.bytes, first, values, count);
 }
 
-// `context` is job.context, with its table where that can be read.
-PACKHOUSE_HD inline void ArraysBody(const ArraysJob& job,
-                                    const ValueContext& context, int64_t block,
-                                    int32_t thread) {
+PACKHOUSE_HD inline void Body(const ArraysJob& job, const SegmentTable& table,
+                              int64_t block, int32_t thread) {
+  ValueContext context = job.context;
+  context.table = table;
   int64_t group = block * kThreads + thread;
   if (job.token_arrays > 0) {
     const int64_t groups = ArraysJob::Groups(job.tokens);
@@ -190,8 +191,7 @@ PACKHOUSE_HD inline void ArraysBody(const ArraysJob& job,
   }
 }
 
-// ------------------------------------------------------- tokens to be learned
-// --
+// ---------------------------------------------------- tokens to be learned --
 
 inline constexpr int32_t kTargetLanes = 32;
 
@@ -207,13 +207,13 @@ struct TargetsJob {
   }
 };
 
-PACKHOUSE_HD inline void TargetsBody(const TargetsJob& job,
-                                     const ValueContext& context, int64_t block,
-                                     int32_t thread) {
+PACKHOUSE_HD inline void Body(const TargetsJob& job, const SegmentTable& table,
+                              int64_t block, int32_t thread) {
   const int64_t part = block * kThreads + thread;
   const int32_t sequence = static_cast<int32_t>(part / kTargetLanes);
   if (sequence >= job.sequences) return;
-  const SegmentTable& table = context.table;
+  ValueContext context = job.context;
+  context.table = table;
   int32_t count = 0;
   if (sequence < table.segments[table.count].sequences_before) {
     const Segment& segment =
@@ -234,19 +234,23 @@ struct BlockTables {
   int32_t* full_num_blocks;
   int32_t* full_indices;
 
+  PACKHOUSE_HD bool has_indices() const {
+    return indices != nullptr || full_indices != nullptr;
+  }
   PACKHOUSE_HD bool wanted() const {
-    return num_blocks != nullptr || indices != nullptr ||
-           full_num_blocks != nullptr || full_indices != nullptr;
+    return num_blocks != nullptr || full_num_blocks != nullptr || has_indices();
   }
 };
 
 inline constexpr int32_t kSlotsPerThread = 16;
 
-// Threads of one launch, so that they are divided as numbers of 32 bits.
-inline constexpr int64_t kMaxBlockThreads = UINT32_MAX;
+// Elements of a table at most. Each thread of its side writes one at least, so
+// that threads too are divided as numbers of 32 bits.
+inline constexpr int64_t kMaxBlockElements = UINT32_MAX;
 
 // All eight in one launch: a thread writes kSlotsPerThread slots of a block row
-// in both index tables of a side, the first also its counts.
+// in both index tables of a side, the first also its counts, which is all there
+// is where no index table is wanted.
 struct BlocksJob {
   SegmentTable table;
   Mask mask;
@@ -260,7 +264,8 @@ struct BlocksJob {
     return block_rows(1 - side);
   }
   PACKHOUSE_HD int32_t threads_per_row(int32_t side) const {
-    return CeilDiv(slots(side), kSlotsPerThread);
+    return sides[side].has_indices() ? CeilDiv(slots(side), kSlotsPerThread)
+                                     : 1;
   }
   PACKHOUSE_HD int64_t threads(int32_t side) const {
     if (!sides[side].wanted()) return 0;
@@ -293,10 +298,8 @@ PACKHOUSE_HD inline int32_t* RowOf(int32_t* indices, int64_t line,
   return indices == nullptr ? nullptr : indices + line * slots;
 }
 
-// `table` is job.table where that can be read.
-PACKHOUSE_HD inline void BlocksBody(const BlocksJob& job,
-                                    const SegmentTable& table, int64_t block,
-                                    int32_t thread) {
+PACKHOUSE_HD inline void Body(const BlocksJob& job, const SegmentTable& table,
+                              int64_t block, int32_t thread) {
   int64_t item = block * kThreads + thread;
   int32_t side = 0;
   if (item >= job.threads(0)) {
@@ -306,7 +309,7 @@ PACKHOUSE_HD inline void BlocksBody(const BlocksJob& job,
   if (item >= job.threads(side)) return;
   const BlockTables& tables = job.sides[side];
   const uint32_t per_row = static_cast<uint32_t>(job.threads_per_row(side));
-  const uint32_t item32 = static_cast<uint32_t>(item);  // kMaxBlockThreads
+  const uint32_t item32 = static_cast<uint32_t>(item);  // kMaxBlockElements
   const uint32_t line = item32 / per_row;               // block row of all rows
   const int32_t first =
       static_cast<int32_t>(item32 % per_row) * kSlotsPerThread;
@@ -428,9 +431,8 @@ PACKHOUSE_HD inline void* LineOf(const DenseTensor& tensor, int64_t line) {
          line * tensor.pitch * tensor.bytes;
 }
 
-PACKHOUSE_HD inline void DenseBody(const DenseJob& job,
-                                   const SegmentTable& table, int64_t block,
-                                   int32_t thread) {
+PACKHOUSE_HD inline void Body(const DenseJob& job, const SegmentTable& table,
+                              int64_t block, int32_t thread) {
   const int64_t line = block * kLines + thread / kLanes;
   if (line >= job.lines()) return;
   const int32_t t = static_cast<int32_t>(line);
@@ -489,8 +491,9 @@ PACKHOUSE_HD inline EqualityLine EqualityLineOf(const EqualityJob& job,
           job.tensor.denied};
 }
 
-PACKHOUSE_HD inline void EqualityBody(const EqualityJob& job, int64_t block,
-                                      int32_t thread) {
+// It needs no table.
+PACKHOUSE_HD inline void Body(const EqualityJob& job, int64_t block,
+                              int32_t thread) {
   const int64_t line = block * kLines + thread / kLanes;
   if (line >= job.lines()) return;
   WriteLine(EqualityLineOf(job, line), LineOf(job.tensor, line), job.row_tokens,

@@ -192,30 +192,24 @@ absl::Status FillOnCuda(const BatchLayout& layout, const FormatOptions& options,
 
   const TableSource table = {static_cast<const CudaTableHeader*>(memory.table),
                              layout.table()};
+  // After one that failed, no more.
+  const auto launch = [&](const auto& job) {
+    if (status.ok()) status = StatusOf(Launch(*device, job, table, stream));
+  };
   for (ArraysJob& job : plan->arrays) {
     if (plan->counts_targets) {
       int32_t* const counts = static_cast<int32_t*>(memory.workspace);
       const TargetsJob targets = {
           job.context, static_cast<int32_t>(CountedSequences(layout, options)),
           counts};
-      status.Update(StatusOf(LaunchTargets(*device, targets, table, stream)));
+      launch(targets);
       job.context.target_counts = counts;
       job.context.target_lanes = kTargetLanes;
     }
-    if (status.ok()) {
-      status = StatusOf(LaunchArrays(*device, job, table, stream));
-    }
+    launch(job);
   }
-  for (const BlocksJob& job : plan->blocks) {
-    if (status.ok()) {
-      status = StatusOf(LaunchBlocks(*device, job, table, stream));
-    }
-  }
-  for (const DenseJob& job : plan->dense) {
-    if (status.ok()) {
-      status = StatusOf(LaunchDense(*device, job, table, stream));
-    }
-  }
+  for (const BlocksJob& job : plan->blocks) launch(job);
+  for (const DenseJob& job : plan->dense) launch(job);
   return status;
 }
 

@@ -39,41 +39,16 @@ struct DeviceTable {
 // compiler's own choice some kernels had 64, and spilled.
 constexpr int kBlocksOfCore = 2;
 
-template <typename Table>
+template <typename Job, typename Table>
 __global__ void __launch_bounds__(kThreads, kBlocksOfCore)
-    TargetsKernel(const __grid_constant__ TargetsJob job,
-                  const __grid_constant__ Table table) {
-  ValueContext context = job.context;
-  context.table = table.Get();
-  TargetsBody(job, context, blockIdx.x, threadIdx.x);
-}
-
-template <typename Table>
-__global__ void __launch_bounds__(kThreads, kBlocksOfCore)
-    ArraysKernel(const __grid_constant__ ArraysJob job,
-                 const __grid_constant__ Table table) {
-  ValueContext context = job.context;
-  context.table = table.Get();
-  ArraysBody(job, context, blockIdx.x, threadIdx.x);
-}
-
-template <typename Table>
-__global__ void __launch_bounds__(kThreads, kBlocksOfCore)
-    BlocksKernel(const __grid_constant__ BlocksJob job,
-                 const __grid_constant__ Table table) {
-  BlocksBody(job, table.Get(), blockIdx.x, threadIdx.x);
-}
-
-template <typename Table>
-__global__ void __launch_bounds__(kThreads, kBlocksOfCore)
-    DenseKernel(const __grid_constant__ DenseJob job,
-                const __grid_constant__ Table table) {
-  DenseBody(job, table.Get(), blockIdx.x, threadIdx.x);
+    Kernel(const __grid_constant__ Job job,
+           const __grid_constant__ Table table) {
+  Body(job, table.Get(), blockIdx.x, threadIdx.x);
 }
 
 __global__ void __launch_bounds__(kThreads, kBlocksOfCore)
     EqualityKernel(const __grid_constant__ EqualityJob job) {
-  EqualityBody(job, blockIdx.x, threadIdx.x);
+  Body(job, blockIdx.x, threadIdx.x);
 }
 
 CudaResult ResultOf(cudaError_t error) {
@@ -124,55 +99,32 @@ InlineTable<kSize> Inline(const SegmentTable& table) {
   return copy;
 }
 
-// Calls launch(table) with the kind of table that fits.
-template <typename Launch>
-CudaResult WithTable(int device, int64_t blocks, const TableSource& source,
-                     const Launch& launch) {
-  if (blocks == 0) return {};
-  const OnDevice on_device(device);
-  if (on_device.error() != cudaSuccess) return ResultOf(on_device.error());
-  if (source.device != nullptr) {
-    return ResultOf(launch(DeviceTable{source.device}));
-  }
-  if (source.host.count < kSmall) {
-    return ResultOf(launch(Inline<kSmall>(source.host)));
-  }
-  return ResultOf(launch(Inline<kLarge>(source.host)));
+template <typename Job, typename Table>
+cudaError_t LaunchWith(const Job& job, const Table& table, void* stream) {
+  return LaunchKernel(&Kernel<Job, Table>, job.blocks(), stream, job, table);
 }
 
 }  // namespace
 
-CudaResult LaunchTargets(int device, const TargetsJob& job,
-                         const TableSource& source, void* stream) {
-  return WithTable(device, job.blocks(), source, [&](const auto& table) {
-    return LaunchKernel(&TargetsKernel<std::decay_t<decltype(table)>>,
-                        job.blocks(), stream, job, table);
-  });
+template <typename Job>
+CudaResult Launch(int device, const Job& job, const TableSource& source,
+                  void* stream) {
+  if (job.blocks() == 0) return {};
+  const OnDevice on_device(device);
+  if (on_device.error() != cudaSuccess) return ResultOf(on_device.error());
+  if (source.device != nullptr) {
+    return ResultOf(LaunchWith(job, DeviceTable{source.device}, stream));
+  }
+  if (source.host.count < kSmall) {
+    return ResultOf(LaunchWith(job, Inline<kSmall>(source.host), stream));
+  }
+  return ResultOf(LaunchWith(job, Inline<kLarge>(source.host), stream));
 }
 
-CudaResult LaunchArrays(int device, const ArraysJob& job,
-                        const TableSource& source, void* stream) {
-  return WithTable(device, job.blocks(), source, [&](const auto& table) {
-    return LaunchKernel(&ArraysKernel<std::decay_t<decltype(table)>>,
-                        job.blocks(), stream, job, table);
-  });
-}
-
-CudaResult LaunchBlocks(int device, const BlocksJob& job,
-                        const TableSource& source, void* stream) {
-  return WithTable(device, job.blocks(), source, [&](const auto& table) {
-    return LaunchKernel(&BlocksKernel<std::decay_t<decltype(table)>>,
-                        job.blocks(), stream, job, table);
-  });
-}
-
-CudaResult LaunchDense(int device, const DenseJob& job,
-                       const TableSource& source, void* stream) {
-  return WithTable(device, job.blocks(), source, [&](const auto& table) {
-    return LaunchKernel(&DenseKernel<std::decay_t<decltype(table)>>,
-                        job.blocks(), stream, job, table);
-  });
-}
+template CudaResult Launch(int, const TargetsJob&, const TableSource&, void*);
+template CudaResult Launch(int, const ArraysJob&, const TableSource&, void*);
+template CudaResult Launch(int, const BlocksJob&, const TableSource&, void*);
+template CudaResult Launch(int, const DenseJob&, const TableSource&, void*);
 
 CudaResult LaunchEquality(int device, const EqualityJob& job, void* stream) {
   const OnDevice on_device(device);

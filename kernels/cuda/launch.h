@@ -33,15 +33,11 @@ struct CudaResult {
   bool ok() const { return code == 0; }
 };
 
-// Launches on `device`. The jobs' own tables are not read.
-CudaResult LaunchTargets(int device, const TargetsJob& job,
-                         const TableSource& table, void* stream);
-CudaResult LaunchArrays(int device, const ArraysJob& job,
-                        const TableSource& table, void* stream);
-CudaResult LaunchBlocks(int device, const BlocksJob& job,
-                        const TableSource& table, void* stream);
-CudaResult LaunchDense(int device, const DenseJob& job,
-                       const TableSource& table, void* stream);
+// Launches a TargetsJob, ArraysJob, BlocksJob or DenseJob on `device`. The
+// job's own table is not read.
+template <typename Job>
+CudaResult Launch(int device, const Job& job, const TableSource& table,
+                  void* stream);
 CudaResult LaunchEquality(int device, const EqualityJob& job, void* stream);
 
 }  // namespace packhouse

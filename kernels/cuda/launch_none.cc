@@ -9,21 +9,15 @@ CudaResult NotBuilt() { return {CudaResult::kNotBuilt, "", ""}; }
 
 }  // namespace
 
-CudaResult LaunchTargets(int, const TargetsJob&, const TableSource&, void*) {
+template <typename Job>
+CudaResult Launch(int, const Job&, const TableSource&, void*) {
   return NotBuilt();
 }
 
-CudaResult LaunchArrays(int, const ArraysJob&, const TableSource&, void*) {
-  return NotBuilt();
-}
-
-CudaResult LaunchBlocks(int, const BlocksJob&, const TableSource&, void*) {
-  return NotBuilt();
-}
-
-CudaResult LaunchDense(int, const DenseJob&, const TableSource&, void*) {
-  return NotBuilt();
-}
+template CudaResult Launch(int, const TargetsJob&, const TableSource&, void*);
+template CudaResult Launch(int, const ArraysJob&, const TableSource&, void*);
+template CudaResult Launch(int, const BlocksJob&, const TableSource&, void*);
+template CudaResult Launch(int, const DenseJob&, const TableSource&, void*);
 
 CudaResult LaunchEquality(int, const EqualityJob&, void*) { return NotBuilt(); }
 

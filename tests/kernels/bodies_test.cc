@@ -11,43 +11,31 @@ namespace packhouse {
 namespace {
 
 // A launch: threads in an order of their own, since none may depend on another.
-template <typename Job, typename Body>
-void Launch(const Job& job, const Body& body) {
+template <typename Job, typename... Table>
+void Launch(const Job& job, const Table&... table) {
   for (int64_t block = job.blocks() - 1; block >= 0; --block) {
     for (int32_t thread = kThreads - 1; thread >= 0; --thread) {
-      body(block, thread);
+      Body(job, table..., block, thread);
     }
   }
 }
 
 // What the CUDA driver launches for a plan.
 void Emulate(FillPlan plan, const BatchLayout& layout) {
+  const SegmentTable table = layout.table();
   std::vector<int32_t> counts;
   for (ArraysJob& job : plan.arrays) {
     if (plan.counts_targets) {
       const int32_t sequences = static_cast<int32_t>(layout.sequences());
       counts.assign(int64_t{sequences} * kTargetLanes, -1);
-      const TargetsJob targets = {job.context, sequences, counts.data()};
-      Launch(targets, [&](int64_t block, int32_t thread) {
-        TargetsBody(targets, targets.context, block, thread);
-      });
+      Launch(TargetsJob{job.context, sequences, counts.data()}, table);
       job.context.target_counts = counts.data();
       job.context.target_lanes = kTargetLanes;
     }
-    Launch(job, [&](int64_t block, int32_t thread) {
-      ArraysBody(job, job.context, block, thread);
-    });
+    Launch(job, table);
   }
-  for (const BlocksJob& job : plan.blocks) {
-    Launch(job, [&](int64_t block, int32_t thread) {
-      BlocksBody(job, job.table, block, thread);
-    });
-  }
-  for (const DenseJob& job : plan.dense) {
-    Launch(job, [&](int64_t block, int32_t thread) {
-      DenseBody(job, job.table, block, thread);
-    });
-  }
+  for (const BlocksJob& job : plan.blocks) Launch(job, table);
+  for (const DenseJob& job : plan.dense) Launch(job, table);
 }
 
 // All formats of a batch in one plan, as the kernels and as the driver make
@@ -132,9 +120,7 @@ TEST(BodiesTest, EqualityMasks) {
     const absl::StatusOr<EqualityJob> job =
         PlanEquality(Side::kHost, source, mask, dense, by_body.tensor());
     ASSERT_TRUE(job.ok()) << job.status();
-    Launch(*job, [&](int64_t block, int32_t thread) {
-      EqualityBody(*job, block, thread);
-    });
+    Launch(*job);
 
     const Values patterns = DensePatterns(dtype, dense);
     Values expected;
@@ -179,6 +165,30 @@ TEST(BodiesTest, EqualityMasksOfWrongTensors) {
             std::string::npos);
   EXPECT_TRUE(mask.untouched());
   EXPECT_TRUE(wrong.untouched());
+}
+
+// Each table of a BlockMask alone, as together with the others.
+TEST(BodiesTest, OneTableOfABlockMask) {
+  TestBatch batch;
+  batch.spec = RowsOf(300);
+  batch.rows = {{100, 90, 60}, {300}};
+  batch.options.blocks = {3, 7, false};
+  const BatchLayout layout = *LayoutOf(batch.spec, batch.rows);
+  for (int f = static_cast<int>(Format::kKvNumBlocks);
+       f <= static_cast<int>(Format::kFullQIndices); ++f) {
+    const Format format = static_cast<Format>(f);
+    const Memory memory(DType::kInt32,
+                        ShapeOf(format, layout, batch.options)->shape);
+    const FillPlan plan = *PlanFill(Side::kHost, layout, batch.options,
+                                    Sources(), {{format, memory.tensor()}});
+    // A thread has something to write at least.
+    EXPECT_LE(plan.blocks.front().blocks(),
+              Elements(memory.tensor().shape) / kThreads + 1);
+    Emulate(plan, layout);
+    ASSERT_EQ(memory.values(), ExpectedValues(&batch, format, DType::kInt32))
+        << FormatName(format);
+    ASSERT_TRUE(memory.intact()) << FormatName(format);
+  }
 }
 
 // A job without anything to do launches no thread.
