@@ -25,7 +25,7 @@ BatchLayout Documents(int64_t rows, int64_t row_tokens) {
   for (int64_t row = 0; row < rows; ++row) {
     int64_t left = row_tokens;
     while (left > 0) {
-      // 16 to 4,096, even in their logarithm.
+      // 16 to 8,191, even in their logarithm.
       const int64_t drawn = int64_t{16} << (random() % 9);
       const int64_t length = drawn + static_cast<int64_t>(random() % drawn);
       if (length > left) break;
@@ -84,9 +84,7 @@ void BM_Tokens(benchmark::State& state) {
   const BatchLayout layout = Documents(1, state.range(0));
   std::vector<int32_t> ids(static_cast<size_t>(layout.sequence_tokens()), 7);
   Sources sources;
-  sources.tokens.emplace();
-  sources.tokens->data = ids.data();
-  sources.tokens->shape = {layout.sequence_tokens()};
+  sources.tokens = HostTensor(ids.data(), {layout.sequence_tokens()});
   const Outputs outputs(layout, {},
                         {Format::kInputIds, Format::kLabels,
                          Format::kPositionIds, Format::kSegmentIds});

@@ -8,6 +8,7 @@ import os
 import pathlib
 import platform
 import re
+import statistics
 import subprocess
 import sys
 
@@ -43,6 +44,12 @@ def machine():
     compiler = command("c++", "--version").splitlines()[0]
     return (f"{model}, {os.cpu_count()} virtual cores, {memory:.0f} GiB; "
             f"Linux {platform.release()}; {compiler}; preset `release`")
+
+
+def spread(values, digits=0):
+    """The median, and the least and the most."""
+    return (f"{statistics.median(values):.{digits}f} "
+            f"({min(values):.{digits}f} to {max(values):.{digits}f})")
 
 
 def write_section(name, text):

@@ -174,9 +174,7 @@ TEST(BodiesTest, OneTableOfABlockMask) {
   batch.rows = {{100, 90, 60}, {300}};
   batch.options.blocks = {3, 7, false};
   const BatchLayout layout = *LayoutOf(batch.spec, batch.rows);
-  for (int f = static_cast<int>(Format::kKvNumBlocks);
-       f <= static_cast<int>(Format::kFullQIndices); ++f) {
-    const Format format = static_cast<Format>(f);
+  for (const Format format : BlockFormats()) {
     const Memory memory(DType::kInt32,
                         ShapeOf(format, layout, batch.options)->shape);
     const FillPlan plan = *PlanFill(Side::kHost, layout, batch.options,

@@ -64,9 +64,7 @@ TEST(FillTest, BlocksOf128) {
         if (first < tokens) batch.rows.push_back({first, tokens - first});
         batch.options.mask = {static_cast<MaskKind>(kind), 128};
         const BatchLayout layout = *LayoutOf(batch.spec, batch.rows);
-        for (int f = static_cast<int>(Format::kKvNumBlocks);
-             f <= static_cast<int>(Format::kFullQIndices); ++f) {
-          const Format format = static_cast<Format>(f);
+        for (const Format format : BlockFormats()) {
           const Memory memory(DType::kInt32,
                               ShapeOf(format, layout, batch.options)->shape);
           ASSERT_TRUE(Fill(layout, batch.options, Sources(),

@@ -89,28 +89,29 @@ class Mirror {
   Buffer device_;
 };
 
-// The sources of a batch on the device.
-struct DeviceSources {
-  explicit DeviceSources(TestBatch* batch)
-      : ids(static_cast<int64_t>(batch->ids.size()) * 4),
-        labels(static_cast<int64_t>(batch->labels.size()) * 4) {
-    Load(batch);
+// The sources of one batch after another, at one place of the device.
+class DeviceSources {
+ public:
+  explicit DeviceSources(int64_t max_tokens)
+      : ids_(max_tokens * 4), labels_(max_tokens * 4) {}
+
+  Sources Load(TestBatch* batch) {
+    Sources sources = batch->sources();
+    sources.tokens = Copied(*sources.tokens, ids_);
+    sources.labels = Copied(*sources.labels, labels_);
+    return sources;
   }
 
-  void Load(TestBatch* batch) {
-    const Sources host = batch->sources();
-    sources.tokens = OnDevice(*host.tokens, ids.data());
-    sources.labels = OnDevice(*host.labels, labels.data());
-    const size_t bytes = batch->ids.size() * 4;
-    Check(cudaMemcpy(ids.data(), batch->ids.data(), bytes,
+ private:
+  static Tensor Copied(const Tensor& host, const Buffer& to) {
+    Check(cudaMemcpy(to.data(), host.data,
+                     static_cast<size_t>(Elements(host.shape) * 4),
                      cudaMemcpyHostToDevice));
-    Check(cudaMemcpy(labels.data(), batch->labels.data(), bytes,
-                     cudaMemcpyHostToDevice));
+    return OnDevice(host, to.data());
   }
 
-  Buffer ids;
-  Buffer labels;
-  Sources sources;
+  Buffer ids_;
+  Buffer labels_;
 };
 
 // A table, written to pinned memory and copied on a stream.
@@ -204,7 +205,8 @@ void CheckOne(uint32_t seed, cudaStream_t stream) {
                   maker.Draw(0, 3), maker.Draw(0, 3));
   Check(Fill(layout, batch.options, batch.sources(), pair.OnHost()));
 
-  const DeviceSources sources(&batch);
+  DeviceSources memory_of_sources(layout.sequence_tokens());
+  const Sources sources = memory_of_sources.Load(&batch);
   const Buffer workspace(CudaWorkspaceBytes(layout, batch.options));
   Table table(layout.segments());
   CudaMemory memory;
@@ -215,8 +217,8 @@ void CheckOne(uint32_t seed, cudaStream_t stream) {
     table.Copy(stream);
     memory.table = table.data();
   }
-  Check(FillOnCuda(layout, batch.options, sources.sources, pair.OnGpu(), memory,
-                   stream));
+  Check(
+      FillOnCuda(layout, batch.options, sources, pair.OnGpu(), memory, stream));
   Check(cudaStreamSynchronize(stream));
   pair.ExpectEqual(absl::StrCat("seed ", seed, ": ", batch.text()));
 }
@@ -268,17 +270,8 @@ void CheckReplay(uint32_t seed, cudaStream_t stream) {
   BatchLayout layout = draw();
   const std::vector<Format> formats = ReplayedFormats(layout, batch.options);
   const Pair pair(layout, batch.options, formats, maker.Draw(0, 3), 0);
-  Buffer ids(3 * kTokens * 4);
-  Buffer labels(3 * kTokens * 4);
-  const auto load = [&] {
-    Check(cudaMemcpy(ids.data(), batch.ids.data(), batch.ids.size() * 4,
-                     cudaMemcpyHostToDevice));
-    Check(cudaMemcpy(labels.data(), batch.labels.data(),
-                     batch.labels.size() * 4, cudaMemcpyHostToDevice));
-  };
-  Sources sources = batch.sources();
-  sources.tokens = OnDevice(*sources.tokens, ids.data());
-  sources.labels = OnDevice(*sources.labels, labels.data());
+  DeviceSources memory_of_sources(3 * kTokens);
+  const Sources sources = memory_of_sources.Load(&batch);
   Table table(batch.options.max_segments);
   const Buffer workspace(CudaWorkspaceBytes(layout, batch.options));
   CudaMemory memory;
@@ -297,7 +290,7 @@ void CheckReplay(uint32_t seed, cudaStream_t stream) {
   Check(cudaGraphInstantiate(&replay, graph, 0));
   for (int step = 0; step < 5; ++step) {
     if (step > 0) layout = draw();
-    load();
+    memory_of_sources.Load(&batch);
     table.Write(layout);
     Check(cudaGraphLaunch(replay, stream));
     Check(cudaStreamSynchronize(stream));
@@ -428,34 +421,28 @@ Measured Measure(const std::string& what, const BatchLayout& layout,
 }
 
 std::vector<Measured> MeasureAll(cudaStream_t stream) {
-  std::vector<Format> blocks;
-  for (int f = static_cast<int>(Format::kKvNumBlocks);
-       f <= static_cast<int>(Format::kFullQIndices); ++f) {
-    blocks.push_back(static_cast<Format>(f));
-  }
   const std::vector<Format> tokens = {Format::kInputIds, Format::kLabels,
                                       Format::kPositionIds,
                                       Format::kSegmentIds};
-  const std::vector<Format> dense = {Format::kDenseMask};
   std::vector<Measured> all;
-  all.push_back(Measure("tokens, T = 8192", Documents(1, 8192), tokens,
-                        DType::kBool, stream));
-  all.push_back(Measure("tokens, T = 131072", Documents(1, 131072), tokens,
-                        DType::kBool, stream));
-  all.push_back(Measure("BlockMask, S = 16384", Documents(1, 16384), blocks,
-                        DType::kBool, stream));
-  all.push_back(Measure("BlockMask, S = 131072", Documents(1, 131072), blocks,
-                        DType::kBool, stream));
-  all.push_back(Measure("BlockMask, 8 x S = 131072", Documents(8, 131072),
-                        blocks, DType::kBool, stream));
-  all.push_back(Measure("dense bool, S = 2048", Documents(1, 2048), dense,
-                        DType::kBool, stream));
-  all.push_back(Measure("dense bool, 8 x S = 8192", Documents(8, 8192), dense,
-                        DType::kBool, stream));
-  all.push_back(Measure("dense bfloat16, S = 16384", Documents(1, 16384), dense,
-                        DType::kBFloat16, stream));
-  all.push_back(Measure("dense float32, S = 16384", Documents(1, 16384), dense,
-                        DType::kFloat32, stream));
+  const auto add = [&](const char* what, int64_t rows, int64_t row_tokens,
+                       const std::vector<Format>& formats, DType dense) {
+    all.push_back(
+        Measure(what, Documents(rows, row_tokens), formats, dense, stream));
+  };
+  const auto add_dense = [&](const char* what, int64_t rows, int64_t row_tokens,
+                             DType dtype) {
+    add(what, rows, row_tokens, {Format::kDenseMask}, dtype);
+  };
+  add("tokens, T = 8192", 1, 8192, tokens, DType::kBool);
+  add("tokens, T = 131072", 1, 131072, tokens, DType::kBool);
+  add("BlockMask, S = 16384", 1, 16384, BlockFormats(), DType::kBool);
+  add("BlockMask, S = 131072", 1, 131072, BlockFormats(), DType::kBool);
+  add("BlockMask, 8 x S = 131072", 8, 131072, BlockFormats(), DType::kBool);
+  add_dense("dense bool, S = 2048", 1, 2048, DType::kBool);
+  add_dense("dense bool, 8 x S = 8192", 8, 8192, DType::kBool);
+  add_dense("dense bfloat16, S = 16384", 1, 16384, DType::kBFloat16);
+  add_dense("dense float32, S = 16384", 1, 16384, DType::kFloat32);
   return all;
 }
 

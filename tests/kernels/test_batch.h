@@ -128,11 +128,7 @@ class Memory {
 };
 
 inline Tensor SourceOf(std::vector<int32_t>* values) {
-  Tensor tensor;
-  tensor.data = values->data();
-  tensor.dtype = DType::kInt32;
-  tensor.shape = {static_cast<int64_t>(values->size())};
-  return tensor;
+  return HostTensor(values->data(), {static_cast<int64_t>(values->size())});
 }
 
 // A batch with all that it takes to fill formats from it.
@@ -248,6 +244,16 @@ inline std::vector<Format> FormatsOf(const BatchLayout& layout,
   for (int i = 0; i < kFormats; ++i) {
     const Format format = static_cast<Format>(i);
     if (ShapeOf(format, layout, options).ok()) formats.push_back(format);
+  }
+  return formats;
+}
+
+// The eight tensors of a BlockMask.
+inline std::vector<Format> BlockFormats() {
+  std::vector<Format> formats;
+  for (int f = static_cast<int>(Format::kKvNumBlocks);
+       f <= static_cast<int>(Format::kFullQIndices); ++f) {
+    formats.push_back(static_cast<Format>(f));
   }
   return formats;
 }
