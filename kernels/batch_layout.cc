@@ -28,6 +28,10 @@ absl::Status CheckSpec(const LayoutSpec& spec) {
   if (auto status = CheckSetting("alignment", spec.alignment); !status.ok()) {
     return status;
   }
+  if (auto status = CheckSetting("trim_multiple", spec.trim_multiple);
+      !status.ok()) {
+    return status;
+  }
   const int mode = static_cast<int>(spec.pad_mode);
   if (mode < 0 || mode >= static_cast<int>(std::size(kPadModeNames))) {
     return absl::InvalidArgumentError(
@@ -89,6 +93,10 @@ class LayoutBuilder {
       if (row == 0 || !one_row) BeginRow();
       AddRow(row);
     }
+    if (spec_.pad_mode == PadMode::kTrim) {
+      const int64_t end = RoundedUp(at_, spec_.trim_multiple);
+      if (end > at_) AddPadSegment(end);
+    }
     EndRow();
     AddEnd();
     layout_.pad_mode_ = spec_.pad_mode;
@@ -122,13 +130,20 @@ class LayoutBuilder {
       tokens += spec_.pad_mode == PadMode::kTrim && *used > 0
                     ? *used
                     : spec_.row_tokens;
-      if (tokens <= kMaxBatchTokens) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the batch has ", offsets_.size() - 1, " rows of ", spec_.row_tokens,
-          " tokens, together it may have ", kMaxBatchTokens,
-          ", the most that 32-bit offsets reach"));
+      if (tokens > kMaxBatchTokens) return TooMany();
+    }
+    if (spec_.pad_mode == PadMode::kTrim &&
+        RoundedUp(tokens, spec_.trim_multiple) > kMaxBatchTokens) {
+      return TooMany();
     }
     return absl::OkStatus();
+  }
+
+  absl::Status TooMany() const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the batch has ", offsets_.size() - 1, " rows of ",
+                     spec_.row_tokens, " tokens, together it may have ",
+                     kMaxBatchTokens, ", the most that 32-bit offsets reach"));
   }
 
   // The tokens of a row up to the end of its last sequence.
@@ -143,13 +158,24 @@ class LayoutBuilder {
       used = RoundedUp(used, spec_.alignment) + lengths_[i];
       if (used > spec_.row_tokens) return TooLong(row);
       if (origins_.empty()) continue;
-      const int64_t end = int64_t{origins_[i]} + spec_.row_tokens;
-      if (end <= kMaxBatchTokens) continue;
+      const bool last = i + 1 == offsets_[row + 1];
+      const int64_t slot_end =
+          last ? spec_.row_tokens : RoundedUp(used, spec_.alignment);
+      const int64_t padding = PositionsRunOn() ? slot_end - used : 0;
+      const int64_t most = kMaxBatchTokens - lengths_[i] - padding;
+      if (origins_[i] <= most) continue;
       return absl::InvalidArgumentError(absl::StrCat(
           "row ", row, ": sequence ", i - offsets_[row], " has origin ",
-          origins_[i], ", positions may go to ", kMaxBatchTokens));
+          origins_[i], ", with its ", lengths_[i] + padding,
+          " positions it may be at most ", most));
     }
     return used;
+  }
+
+  // Whether the padding behind a sequence has positions of that.
+  bool PositionsRunOn() const {
+    return spec_.pad_mode == PadMode::kMergeLast ||
+           spec_.pad_mode == PadMode::kSlots;
   }
 
   absl::Status TooLong(size_t row) const {
@@ -268,8 +294,9 @@ class LayoutBuilder {
       layout_.min_segment_ = std::min(layout_.min_segment_, attended);
       const int64_t slot = segments[s + 1].begin - segments[s].begin;
       layout_.max_slot_ = std::max(layout_.max_slot_, slot);
+      const int64_t positions = PositionsRunOn() ? slot : attended;
       layout_.max_position_ =
-          std::max(layout_.max_position_, segments[s].origin + slot - 1);
+          std::max(layout_.max_position_, segments[s].origin + positions - 1);
       const bool same_row = s + 2 < segments.size() &&
                             segments[s].row_first == segments[s + 1].row_first;
       if (slot > attended && same_row) {
@@ -326,10 +353,12 @@ absl::Status BatchLayout::CheckShares(int64_t ranks) const {
   for (size_t s = 0; s + 1 < segments_.size(); ++s) {
     const int64_t slot = segments_[s + 1].begin - segments_[s].begin;
     if (slot % (2 * ranks) == 0) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("segment ", s, " has ", slot, " tokens, ", ranks,
-                     " context-parallel ranks share multiples of ", 2 * ranks,
-                     ": set the alignment to that, and pad_mode to slots"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "segment ", s, " has ", slot, " tokens, ", ranks,
+        " context-parallel ranks share multiples of ", 2 * ranks,
+        ": the alignment and the tokens of a row have to be such, and pad_mode "
+        "slots; it is ",
+        PadModeName(pad_mode_), " here, with rows of ", row_tokens_));
   }
   return absl::OkStatus();
 }

@@ -71,6 +71,12 @@ absl::Status CheckSources(const BatchLayout& layout,
              CheckSize("masked_ids", sources.masked_ids.size(),
                        static_cast<int64_t>(sources.masked_positions.size()))});
   if (!status.ok()) return status;
+  for (size_t i = 0; i < sources.token_types.size(); ++i) {
+    const int32_t type = sources.token_types[i];
+    if (type == 0 || type == 1) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("token type ", i, " is ", type, ", it must be 0 or 1"));
+  }
   const absl::Span<const uint64_t> offsets = sources.masked_offsets;
   const bool ascending = std::is_sorted(offsets.begin(), offsets.end());
   if (ascending && offsets.front() == 0 &&

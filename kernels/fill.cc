@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <numeric>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -20,17 +20,45 @@
 namespace packhouse {
 namespace {
 
+// --------------------------------------------------------------- threads --
+
 constexpr int kMaxThreads = 1024;
 
-// Runs `part` on ranges that cover 0 to `count` - 1, a thread each.
-void Spread(int threads, int64_t count,
-            const std::function<void(int64_t begin, int64_t end)>& part) {
-  const int64_t parts = std::max<int64_t>(1, std::min<int64_t>(threads, count));
-  std::vector<std::thread> others;
-  for (int64_t i = 1; i < parts; ++i) {
-    others.emplace_back(part, count * i / parts, count * (i + 1) / parts);
+// What a thread writes at least: in the time that one takes to start, another
+// writes about a quarter of it.
+constexpr int64_t kBytesPerThread = 256 << 10;
+
+// One of `parts` equal shares of whatever there is to write.
+struct Share {
+  int64_t part;
+  int64_t parts;
+
+  // The range of it in 0 to `count` - 1.
+  int64_t begin(int64_t count) const { return Cut(count, part); }
+  int64_t end(int64_t count) const { return Cut(count, part + 1); }
+
+ private:
+  // count x i / parts, which would wrap.
+  int64_t Cut(int64_t count, int64_t i) const {
+    return count / parts * i + count % parts * i / parts;
   }
-  part(0, count / parts);
+};
+
+// Writes all shares of `bytes` bytes, on a thread each. Where the system has no
+// more threads, this one writes the rest.
+void Spread(int threads, int64_t bytes,
+            const std::function<void(const Share& share)>& write) {
+  const int64_t parts =
+      std::min<int64_t>(threads, std::max<int64_t>(bytes / kBytesPerThread, 1));
+  std::vector<std::thread> others;
+  others.reserve(static_cast<size_t>(parts));
+  int64_t part = 1;
+  try {
+    for (; part < parts; ++part) others.emplace_back(write, Share{part, parts});
+  } catch (const std::system_error&) {
+  }
+  write(Share{0, parts});
+  for (; part < parts; ++part) write(Share{part, parts});
   for (std::thread& thread : others) thread.join();
 }
 
@@ -61,32 +89,30 @@ void ForRuns(const SegmentTable& table, int64_t begin, int64_t end,
   }
 }
 
-template <typename T, typename From>
-void CopyRun(const From* from, T* to, int32_t count) {
-  for (int32_t i = 0; i < count; ++i) to[i] = static_cast<T>(from[i]);
-}
-
-// Copies source elements `first` on.
-template <typename T>
-void CopySource(const SourceView& source, int64_t first, T* to, int32_t count) {
+// Calls `read` with the address of source element `first`, of its type.
+template <typename Read>
+void WithSource(const SourceView& source, int64_t first, const Read& read) {
   switch (source.bytes) {
     case 2:
-      return CopyRun(static_cast<const uint16_t*>(source.data) + first, to,
-                     count);
+      return read(static_cast<const uint16_t*>(source.data) + first);
     case 4:
-      return CopyRun(static_cast<const int32_t*>(source.data) + first, to,
-                     count);
+      return read(static_cast<const int32_t*>(source.data) + first);
     default:
-      return CopyRun(static_cast<const int64_t*>(source.data) + first, to,
-                     count);
+      return read(static_cast<const int64_t*>(source.data) + first);
   }
 }
 
 template <typename T>
 void WriteIds(const ValueContext& context, const Run& run, T* out) {
   const Segment& segment = *run.segment;
-  CopySource(context.tokens, segment.source + (run.begin - segment.begin),
-             out + run.begin, run.real_end - run.begin);
+  const int32_t count = run.real_end - run.begin;
+  WithSource(context.tokens, segment.source + (run.begin - segment.begin),
+             [&](const auto* from) {
+               T* const to = out + run.begin;
+               for (int32_t i = 0; i < count; ++i) {
+                 to[i] = static_cast<T>(from[i]);
+               }
+             });
   std::fill(out + run.real_end, out + run.end, static_cast<T>(context.pad_id));
 }
 
@@ -98,9 +124,16 @@ void WriteLabels(const ValueContext& context, const Run& run, T* out) {
   const int32_t end = std::max(begin, std::min(run.end, places.end));
   std::fill(out + run.begin, out + begin, ignore);
   if (begin < end) {
-    CopySource(context.labels,
-               LabelSource(*run.segment, context.label_shift, begin),
-               out + begin, end - begin);
+    WithSource(
+        context.labels, LabelSource(*run.segment, context.label_shift, begin),
+        [&](const auto* from) {
+          T* const to = out + begin;
+          for (int32_t i = 0; i < end - begin; ++i) {
+            const int64_t label = from[i];
+            to[i] = label == context.source_ignore_id ? ignore
+                                                      : static_cast<T>(label);
+          }
+        });
   }
   std::fill(out + end, out + run.end, ignore);
 }
@@ -184,6 +217,7 @@ void WriteRun(const ValueContext& context, Format format, const Run& run,
   }
 }
 
+// One array of a format with an element for each token.
 void WriteTokenArray(const ValueContext& context, const ArrayOutput& array,
                      int64_t begin, int64_t end) {
   ForRuns(context.table, begin, end, [&](const Run& run) {
@@ -204,23 +238,61 @@ void WriteTokenArray(const ValueContext& context, const ArrayOutput& array,
   });
 }
 
-void RunArrays(const ArraysJob& job, const ValueContext& context, int threads) {
-  if (job.token_arrays > 0) {
-    Spread(threads, job.tokens, [&](int64_t begin, int64_t end) {
-      for (int32_t a = 0; a < job.token_arrays; ++a) {
-        WriteTokenArray(context, job.arrays[a], begin, end);
+// --------------------------------------------------------- other elements --
+
+void WriteFlashMask(const ValueContext& context, const ArrayOutput& array,
+                    int64_t begin, int64_t end) {
+  int32_t* out = static_cast<int32_t*>(array.data) + begin * array.width;
+  ForRuns(context.table, begin, end, [&](const Run& run) {
+    for (int32_t t = run.begin; t < run.end; ++t) {
+      for (int32_t column = 0; column < array.width; ++column) {
+        *out++ = static_cast<int32_t>(
+            FlashMaskValue(context, *run.segment, t, column));
       }
-    });
+    }
+  });
+}
+
+// Lines `begin` to `end` - 1 of a format with a line for each row. All that is
+// behind the last segment of a row, and one element more, has one value.
+void WriteRowLines(const ValueContext& context, const ArrayOutput& array,
+                   int64_t begin, int64_t end) {
+  for (int64_t line = begin; line < end; ++line) {
+    const int32_t row = static_cast<int32_t>(line);
+    const int32_t own =
+        FirstOfRow(context.table, row + 1) - FirstOfRow(context.table, row) + 2;
+    int64_t value = 0;
+    for (int32_t column = 0; column < array.width; ++column) {
+      if (column < own) value = RowValue(context, array.format, row, column);
+      StoreElement(array.data, array.bytes, line * array.width + column, value);
+    }
   }
-  for (int32_t a = job.token_arrays; a < job.all_arrays; ++a) {
+}
+
+void WriteElements(const ValueContext& context, const ArrayOutput& array,
+                   int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    StoreElement(array.data, array.bytes, i,
+                 ElementValue(context, array.format, array.width,
+                              static_cast<uint32_t>(i)));
+  }
+}
+
+void WriteArrays(const ArraysJob& job, const Share& share) {
+  for (int32_t a = 0; a < job.all_arrays; ++a) {
     const ArrayOutput& array = job.arrays[a];
-    Spread(threads, array.count, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        StoreElement(array.data, array.bytes, i,
-                     ElementValue(context, array.format, array.width,
-                                  static_cast<uint32_t>(i)));
-      }
-    });
+    const auto write = [&](const auto& part, int64_t count) {
+      part(job.context, array, share.begin(count), share.end(count));
+    };
+    if (a < job.token_arrays) {
+      write(WriteTokenArray, job.tokens);
+    } else if (array.format == Format::kFlashMask) {
+      write(WriteFlashMask, job.tokens);
+    } else if (HasLineForEachRow(array.format)) {
+      write(WriteRowLines, job.context.table.rows);
+    } else {
+      write(WriteElements, array.count);
+    }
   }
 }
 
@@ -228,8 +300,10 @@ void RunArrays(const ArraysJob& job, const ValueContext& context, int threads) {
 std::vector<int32_t> CountAllTargets(const ValueContext& context, int threads) {
   const SegmentTable& table = context.table;
   std::vector<int32_t> counts(table.segments[table.count].sequences_before);
-  Spread(threads, table.count, [&](int64_t begin, int64_t end) {
-    for (int64_t s = begin; s < end; ++s) {
+  const int64_t bytes = int64_t{table.tokens()} * context.labels.bytes;
+  Spread(threads, bytes, [&](const Share& share) {
+    for (int64_t s = share.begin(table.count); s < share.end(table.count);
+         ++s) {
       const Segment& segment = table.segments[s];
       if (!segment.is_sequence()) continue;
       counts[segment.sequences_before] = CountTargets(context, segment, 0, 1);
@@ -285,13 +359,11 @@ void WriteBlockRows(const BlocksJob& job, int32_t side, int64_t begin,
   }
 }
 
-void RunBlocks(const BlocksJob& job, int threads) {
+void WriteBlocks(const BlocksJob& job, const Share& share) {
   for (int32_t side = 0; side < 2; ++side) {
     if (!job.sides[side].wanted()) continue;
     const int64_t lines = int64_t{job.table.rows} * job.block_rows(side);
-    Spread(threads, lines, [&](int64_t begin, int64_t end) {
-      WriteBlockRows(job, side, begin, end);
-    });
+    WriteBlockRows(job, side, share.begin(lines), share.end(lines));
   }
 }
 
@@ -384,12 +456,48 @@ void WithElement(int32_t bytes, const Write& write) {
   }
 }
 
-void RunDense(const DenseJob& job, int threads) {
+void WriteDense(const DenseJob& job, const Share& share) {
   WithElement(job.tensor.bytes, [&](auto element) {
-    Spread(threads, job.lines(), [&](int64_t begin, int64_t end) {
-      WriteLines<decltype(element)>(job, begin, end);
-    });
+    WriteLines<decltype(element)>(job, share.begin(job.lines()),
+                                  share.end(job.lines()));
   });
+}
+
+// ------------------------------------------------------------------ checks --
+
+// Values of 64 bits that outputs of 32 have no room for. One pass: the tokens
+// of a batch are read again at once, from the cache.
+absl::Status CheckFits(absl::string_view name, Format format,
+                       const Tensor& source) {
+  const int64_t* const values = static_cast<const int64_t*>(source.data);
+  const int64_t count = source.shape.front();
+  bool fits = true;
+  for (int64_t i = 0; i < count; ++i) {
+    fits &= values[i] == static_cast<int32_t>(values[i]);
+  }
+  if (fits) return absl::OkStatus();
+  int64_t i = 0;
+  while (values[i] == static_cast<int32_t>(values[i])) ++i;
+  return absl::InvalidArgumentError(absl::StrCat(
+      FormatName(format), ": source ", name, " has ", values[i], " at place ",
+      i, ", an int32 output has room from ", INT32_MIN, " to ", INT32_MAX));
+}
+
+absl::Status CheckFits(const Sources& sources,
+                       absl::Span<const Output> outputs) {
+  for (const Output& output : outputs) {
+    const bool labels = output.format == Format::kLabels;
+    if (!labels && output.format != Format::kInputIds) continue;
+    const bool own_labels = labels && sources.labels.has_value();
+    const Tensor& source = own_labels ? *sources.labels : *sources.tokens;
+    if (output.tensor.dtype != DType::kInt32 || source.dtype != DType::kInt64) {
+      continue;
+    }
+    absl::Status status =
+        CheckFits(own_labels ? "labels" : "tokens", output.format, source);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -401,18 +509,21 @@ absl::Status Fill(const BatchLayout& layout, const FormatOptions& options,
   absl::StatusOr<FillPlan> plan =
       PlanFill(Side::kHost, layout, options, sources, outputs);
   if (!plan.ok()) return plan.status();
-  for (const ArraysJob& job : plan->arrays) {
-    ValueContext context = job.context;
-    std::vector<int32_t> counts;
-    if (plan->counts_targets) {
-      counts = CountAllTargets(context, threads);
-      context.target_counts = counts.data();
-      context.target_lanes = 1;
-    }
-    RunArrays(job, context, threads);
+  if (absl::Status status = CheckFits(sources, outputs); !status.ok()) {
+    return status;
   }
-  for (const BlocksJob& job : plan->blocks) RunBlocks(job, threads);
-  for (const DenseJob& job : plan->dense) RunDense(job, threads);
+  std::vector<int32_t> counts;
+  for (ArraysJob& job : plan->arrays) {
+    if (!plan->counts_targets) continue;
+    counts = CountAllTargets(job.context, threads);
+    job.context.target_counts = counts.data();
+    job.context.target_lanes = 1;
+  }
+  Spread(threads, plan->bytes, [&](const Share& share) {
+    for (const ArraysJob& job : plan->arrays) WriteArrays(job, share);
+    for (const BlocksJob& job : plan->blocks) WriteBlocks(job, share);
+    for (const DenseJob& job : plan->dense) WriteDense(job, share);
+  });
   for (const HostOutput& output : plan->host_only) {
     FillOnHost(layout, options, output.format, output.data, output.bytes);
   }
@@ -426,9 +537,11 @@ absl::Status FillEqualityMask(const Tensor& ids, Mask mask,
   absl::StatusOr<EqualityJob> job =
       PlanEquality(Side::kHost, ids, mask, options, output);
   if (!job.ok()) return job.status();
-  WithElement(job->tensor.bytes, [&](auto element) {
-    Spread(threads, job->lines(), [&](int64_t begin, int64_t end) {
-      WriteEqualLines<decltype(element)>(*job, begin, end);
+  const int64_t bytes = job->lines() * job->row_tokens * job->tensor.bytes;
+  Spread(threads, bytes, [&](const Share& share) {
+    WithElement(job->tensor.bytes, [&](auto element) {
+      WriteEqualLines<decltype(element)>(*job, share.begin(job->lines()),
+                                         share.end(job->lines()));
     });
   });
   return absl::OkStatus();

@@ -172,11 +172,19 @@ absl::Status OutOfRange(Format format, absl::string_view name, int64_t value,
 
 // ------------------------------------------------------------------ options --
 
+// Whether `value` is one of the `count` of an enum.
+template <typename Enum>
+absl::Status CheckEnum(Format format, absl::string_view name, Enum value,
+                       int count) {
+  const int number = static_cast<int>(value);
+  if (number >= 0 && number < count) return absl::OkStatus();
+  return Invalid(format, absl::StrCat(name, " is number ", number,
+                                      ", there is no such one"));
+}
+
 absl::Status CheckMask(Format format, Mask mask) {
-  const int kind = static_cast<int>(mask.kind);
-  if (kind < 0 || kind > static_cast<int>(MaskKind::kSymmetricWindow)) {
-    return Invalid(format, absl::StrCat("mask is number ", kind,
-                                        ", there is no such one"));
+  if (auto status = CheckEnum(format, "mask", mask.kind, 4); !status.ok()) {
+    return status;
   }
   if (mask.kind == MaskKind::kCausalWindow && mask.window < 1) {
     return OutOfRange(format, "window", mask.window, 1, INT32_MAX);
@@ -403,6 +411,11 @@ absl::Status CheckSource(absl::string_view name, Side side, int64_t tokens,
         "source ", name, ": its shape is ", ShapeText(source->shape),
         ", it must be [", tokens, "], the tokens of all sequences"));
   }
+  if (source->pitch != 0 && source->pitch != tokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("source ", name, ": its pitch is ", source->pitch,
+                     ", it has to be compact: ", tokens));
+  }
   return CheckPlace(absl::StrCat("source ", name), side, *source);
 }
 
@@ -483,6 +496,7 @@ ValueContext ContextOf(const BatchLayout& layout, const FormatOptions& options,
   context.cp_ranks = static_cast<int32_t>(options.cp_ranks);
   context.pad_id = options.pad_id;
   context.ignore_id = options.ignore_id;
+  context.source_ignore_id = options.source_ignore_id;
   context.position_start = options.position_start;
   context.ragged_stride = options.ragged_stride;
   context.tokens = ViewOf(sources.tokens);
@@ -502,6 +516,9 @@ class Planner {
     const Tensor& tensor = output.tensor;
     if (Elements(tensor.shape) == 0) return;
     const int32_t bytes = static_cast<int32_t>(DTypeBytes(tensor.dtype));
+    if (KindOf(output.format) != FormatKind::kHostOnly) {
+      plan_.bytes += Elements(tensor.shape) * bytes;
+    }
     plan_.counts_targets |= ReadsTargets(output.format);
     switch (KindOf(output.format)) {
       case FormatKind::kToken:
@@ -569,6 +586,14 @@ absl::Status CheckValues(Format format, const BatchLayout& layout,
                          const FormatOptions& options, const Sources& sources,
                          DType dtype) {
   const int64_t most = dtype == DType::kInt32 ? INT32_MAX : INT64_MAX;
+  if (ReadsLabels(format)) {
+    absl::Status status =
+        CheckEnum(format, "label_shift", options.label_shift, 3);
+    if (!status.ok()) return status;
+  }
+  if (format == Format::kRowCuSeqlens) {
+    return CheckEnum(format, "row_fill", options.row_fill, 2);
+  }
   if (format == Format::kPositionIds) {
     const int64_t limit = most - layout.max_position();
     if (options.position_start < 0 || options.position_start > limit) {
@@ -640,6 +665,11 @@ bool IsSizedByRowWidth(Format format) {
          format == Format::kFirstTokenIndex;
 }
 
+bool HasLineForEachRow(Format format) {
+  return IsSizedByRowWidth(format) || format == Format::kSequencesPerRow ||
+         format == Format::kSequenceLengths;
+}
+
 absl::StatusOr<FormatShape> ShapeOf(Format format, const BatchLayout& layout,
                                     const FormatOptions& options) {
   if (!IsFormat(format)) {
@@ -702,6 +732,10 @@ absl::StatusOr<std::vector<Output>> OutputsIn(absl::Span<const Format> formats,
   if (bytes < *needed) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the buffer has ", bytes, " bytes, the formats take ", *needed));
+  }
+  if (buffer == nullptr && *needed > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the buffer is null, the formats take ", *needed, " bytes"));
   }
   if (reinterpret_cast<uintptr_t>(buffer) % kOutputAlignment != 0) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -30,6 +30,9 @@ bool ReadsSources(Format format);
 bool IsSizedBySegments(Format format);
 bool IsSizedByRowWidth(Format format);
 
+// Whether it has a line for each row, whose elements are RowValue.
+bool HasLineForEachRow(Format format);
+
 struct HostOutput {
   Format format;
   void* data;
@@ -42,6 +45,8 @@ struct FillPlan {
   std::vector<BlocksJob> blocks;  // none or one
   std::vector<DenseJob> dense;
   std::vector<HostOutput> host_only;
+  // Of all outputs but those of the host only.
+  int64_t bytes = 0;
   // Whether the targets of each sequence have to be counted first.
   bool counts_targets = false;
 };

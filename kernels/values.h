@@ -43,6 +43,7 @@ struct ValueContext {
   int32_t cp_ranks;
   int64_t pad_id;
   int64_t ignore_id;
+  int64_t source_ignore_id;
   int64_t position_start;
   int64_t ragged_stride;
   SourceView tokens;
@@ -93,7 +94,9 @@ PACKHOUSE_HD inline int64_t LabelValue(const ValueContext& context,
   if (!LabelPlaces(segment, context.label_shift).contains(t)) {
     return context.ignore_id;
   }
-  return context.labels[LabelSource(segment, context.label_shift, t)];
+  const int64_t label =
+      context.labels[LabelSource(segment, context.label_shift, t)];
+  return label == context.source_ignore_id ? context.ignore_id : label;
 }
 
 // Whether there is something to learn at token t.
@@ -102,7 +105,7 @@ PACKHOUSE_HD inline bool IsTarget(const ValueContext& context,
   if (!LabelPlaces(segment, context.label_shift).contains(t)) return false;
   return context.labels.data == nullptr ||
          context.labels[LabelSource(segment, context.label_shift, t)] !=
-             context.ignore_id;
+             context.source_ignore_id;
 }
 
 // How many such tokens a segment has; padding has none, and no counts.
@@ -136,6 +139,12 @@ PACKHOUSE_HD inline int32_t CountTargets(const ValueContext& context,
 
 // ------------------------------------------------------------------- tokens --
 
+// Where the row of `segment` begins.
+PACKHOUSE_HD inline int32_t RowBegin(const SegmentTable& table,
+                                     const Segment& segment) {
+  return table.segments[segment.row_first].begin;
+}
+
 PACKHOUSE_HD inline int64_t PositionValue(const ValueContext& context,
                                           const Segment& segment, int32_t t) {
   const bool counts = t < segment.attend_end || context.table.positions_run_on;
@@ -150,8 +159,8 @@ PACKHOUSE_HD inline int64_t FlashMaskValue(const ValueContext& context,
                                            int32_t column) {
   const Interval queries = AllowedQueries(segment, context.mask, t);
   if (queries.empty()) return 0;
-  const int32_t row_begin = t - t % context.table.row_tokens;
-  return (column == 0 ? queries.end : queries.begin) - row_begin;
+  return (column == 0 ? queries.end : queries.begin) -
+         RowBegin(context.table, segment);
 }
 
 // Element t of a format that has one for each token; `s` owns token t.
@@ -185,8 +194,8 @@ PACKHOUSE_HD inline int64_t TokenValue(const ValueContext& context,
     case Format::kKvStart:
     case Format::kKvEnd: {
       const Interval keys = AllowedKeys(segment, context.mask, t);
-      const int32_t row_begin = t - t % context.table.row_tokens;
-      return (format == Format::kKvStart ? keys.begin : keys.end) - row_begin;
+      return (format == Format::kKvStart ? keys.begin : keys.end) -
+             RowBegin(context.table, segment);
     }
     case Format::kCpInverse:
       return SharePlace(context.table, context.cp_ranks, s, t);
@@ -195,8 +204,7 @@ PACKHOUSE_HD inline int64_t TokenValue(const ValueContext& context,
   }
 }
 
-// ------------------------------------------------------------ all the others
-// --
+// ----------------------------------------------------------- all the others --
 
 // Of segment i; what is beyond the last as packhouse/format.h says.
 PACKHOUSE_HD inline int64_t SegmentValue(const ValueContext& context,

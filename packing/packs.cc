@@ -1,5 +1,9 @@
 #include "packhouse/packs.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
 namespace packhouse {
 namespace {
 
@@ -12,6 +16,23 @@ bool SameSourceOffsets(const Packs& a, const Packs& b) {
 }
 
 }  // namespace
+
+absl::Status CheckColumns(const Packs& packs) {
+  if (packs.offsets.empty() || packs.offsets.front() != 0 ||
+      packs.offsets.back() != packs.ordinals.size() ||
+      !std::is_sorted(packs.offsets.begin(), packs.offsets.end())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("offsets must ascend from 0 to the number of ordinals, ",
+                     packs.ordinals.size()));
+  }
+  if (!packs.source_offsets.empty() &&
+      packs.source_offsets.size() != packs.ordinals.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there are ", packs.source_offsets.size(), " source offsets for ",
+        packs.ordinals.size(), " ordinals"));
+  }
+  return absl::OkStatus();
+}
 
 bool operator==(const Packs& a, const Packs& b) {
   return a.offsets == b.offsets && a.ordinals == b.ordinals &&

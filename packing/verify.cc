@@ -35,24 +35,6 @@ class Violations {
   std::vector<std::string> named_;
 };
 
-// The columns fit together, so that packs can be looked at one by one.
-absl::Status CheckColumns(const Packs& packs) {
-  if (packs.offsets.empty() || packs.offsets.front() != 0 ||
-      packs.offsets.back() != packs.ordinals.size() ||
-      !std::is_sorted(packs.offsets.begin(), packs.offsets.end())) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("offsets must ascend from 0 to the number of ordinals, ",
-                     packs.ordinals.size()));
-  }
-  if (!packs.source_offsets.empty() &&
-      packs.source_offsets.size() != packs.ordinals.size()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "there are ", packs.source_offsets.size(), " source offsets for ",
-        packs.ordinals.size(), " ordinals"));
-  }
-  return absl::OkStatus();
-}
-
 // What the policies of a spec make of one sequence, said again here so that an
 // error in the packers' own account of it shows.
 class ExpectedUnits {
@@ -262,7 +244,9 @@ absl::Status Verify(absl::Span<const uint32_t> lengths, const PackSpec& spec,
   if (absl::Status status = CheckLengths(spec, lengths, 0); !status.ok()) {
     return status;
   }
-  if (absl::Status status = CheckColumns(packs); !status.ok()) return status;
+  if (absl::Status status = CheckColumns(packs); !status.ok()) {
+    return absl::FailedPreconditionError(status.message());
+  }
   return Verifier(lengths, spec, packs).Run();
 }
 

@@ -24,6 +24,7 @@ bool HasUnitAt(const PackSpec& spec, uint32_t length, uint32_t offset) {
 absl::StatusOr<std::vector<PackedUnit>> UnitsOf(
     const PackSpec& spec, const Packs& packs,
     absl::Span<const uint32_t> lengths, uint64_t first_ordinal) {
+  if (absl::Status status = CheckColumns(packs); !status.ok()) return status;
   std::vector<PackedUnit> units;
   units.reserve(packs.ordinals.size());
   for (size_t pack = 0; pack < packs.size(); ++pack) {
@@ -38,6 +39,10 @@ absl::StatusOr<std::vector<PackedUnit>> UnitsOf(
                          " from ordinal ", first_ordinal, " on"));
       }
       const uint32_t length = lengths[ordinal - first_ordinal];
+      if (absl::Status status = CheckLengths(spec, {length}, ordinal);
+          !status.ok()) {
+        return status;
+      }
       if (!HasUnitAt(spec, length, offset)) {
         return absl::InvalidArgumentError(
             absl::StrCat("pack ", pack, " holds ordinal ", ordinal,
@@ -51,31 +56,40 @@ absl::StatusOr<std::vector<PackedUnit>> UnitsOf(
   return units;
 }
 
-// Tokens of the units one after another.
-void Gather(absl::Span<const PackedUnit> units,
-            absl::Span<const void* const> sequences, int64_t bytes_per_token,
-            std::vector<char>* gathered) {
-  size_t size = 0;
-  for (const PackedUnit& unit : units) size += unit.tokens;
-  gathered->resize(size * static_cast<size_t>(bytes_per_token));
-  char* to = gathered->data();
-  for (size_t i = 0; i < units.size(); ++i) {
-    const size_t bytes = units[i].tokens * static_cast<size_t>(bytes_per_token);
-    std::memcpy(
-        to,
-        static_cast<const char*>(sequences[i]) +
-            units[i].source_offset * static_cast<size_t>(bytes_per_token),
-        bytes);
-    to += bytes;
+// One column of the tokens of a batch, which grows unit by unit.
+class Gatherer {
+ public:
+  Gatherer(DType dtype, int64_t tokens, std::vector<char>* memory)
+      : bytes_(static_cast<size_t>(DTypeBytes(dtype))) {
+    memory->resize(static_cast<size_t>(tokens) * bytes_);
+    tensor_ = HostTensor(memory->data(), dtype, {tokens});
+    to_ = memory->data();
   }
-}
 
-Tensor Source(std::vector<char>* gathered, DType dtype, int64_t tokens) {
-  Tensor tensor;
-  tensor.data = gathered->data();
-  tensor.dtype = dtype;
-  tensor.shape = {tokens};
-  return tensor;
+  void Append(const PackedUnit& unit, const void* sequence) {
+    const size_t bytes = unit.tokens * bytes_;
+    std::memcpy(
+        to_, static_cast<const char*>(sequence) + unit.source_offset * bytes_,
+        bytes);
+    to_ += bytes;
+  }
+
+  const Tensor& tensor() const { return tensor_; }
+
+ private:
+  const size_t bytes_;
+  Tensor tensor_;
+  char* to_;
+};
+
+absl::Status CheckType(absl::string_view name, DType dtype) {
+  if (dtype == DType::kUint16 || dtype == DType::kInt32 ||
+      dtype == DType::kInt64) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " are of type ", DTypeName(dtype),
+                   ", it must be uint16, int32 or int64"));
 }
 
 }  // namespace
@@ -112,8 +126,37 @@ absl::StatusOr<PackedBatch> PackedBatch::Make(
   return PackedBatch(*std::move(layout), *std::move(units));
 }
 
+absl::Status PackedBatch::Gather(
+    SequenceTypes types, absl::FunctionRef<SequenceData(uint64_t ordinal)> data,
+    Sources* sources) {
+  const int64_t count = layout_.sequence_tokens();
+  Gatherer tokens(types.tokens, count, &tokens_);
+  absl::optional<Gatherer> labels;
+  for (size_t i = 0; i < units_.size(); ++i) {
+    const PackedUnit& unit = units_[i];
+    const SequenceData sequence = data(unit.ordinal);
+    if (sequence.tokens == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there are no tokens of ordinal ", unit.ordinal));
+    }
+    const bool has_labels = sequence.labels != nullptr;
+    if (i == 0 && has_labels) labels.emplace(types.labels, count, &labels_);
+    if (has_labels != labels.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("ordinal ", unit.ordinal, " has ",
+                       has_labels ? "labels, those before it have none"
+                                  : "no labels, those before it have"));
+    }
+    tokens.Append(unit, sequence.tokens);
+    if (has_labels) labels->Append(unit, sequence.labels);
+  }
+  sources->tokens = tokens.tensor();
+  if (labels.has_value()) sources->labels = labels->tensor();
+  return absl::OkStatus();
+}
+
 absl::Status PackedBatch::Fill(
-    const FormatOptions& options, DType dtype,
+    const FormatOptions& options, SequenceTypes types,
     absl::FunctionRef<SequenceData(uint64_t ordinal)> data,
     absl::Span<const Output> outputs, int threads) {
   Sources sources;
@@ -121,36 +164,18 @@ absl::Status PackedBatch::Fill(
       outputs.begin(), outputs.end(),
       [](const Output& output) { return ReadsSources(output.format); });
   if (reads_sources) {
-    if (dtype != DType::kUint16 && dtype != DType::kInt32 &&
-        dtype != DType::kInt64) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tokens are of type ", DTypeName(dtype),
-                       ", it must be uint16, int32 or int64"));
-    }
-    std::vector<const void*> tokens;
-    std::vector<const void*> labels;
-    for (const PackedUnit& unit : units_) {
-      const SequenceData sequence = data(unit.ordinal);
-      if (sequence.tokens == nullptr) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("there are no tokens of ordinal ", unit.ordinal));
-      }
-      tokens.push_back(sequence.tokens);
-      if (sequence.labels != nullptr) labels.push_back(sequence.labels);
-      if (!labels.empty() && labels.size() != tokens.size()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "ordinal ", unit.ordinal, " has ",
-            sequence.labels == nullptr ? "no labels, those before it have"
-                                       : "labels, those before it have none"));
-      }
-    }
-    const int64_t bytes = DTypeBytes(dtype);
-    Gather(units_, tokens, bytes, &tokens_);
-    sources.tokens = Source(&tokens_, dtype, layout_.sequence_tokens());
-    if (!labels.empty()) {
-      Gather(units_, labels, bytes, &labels_);
-      sources.labels = Source(&labels_, dtype, layout_.sequence_tokens());
-    }
+    absl::Status status = CheckType("tokens", types.tokens);
+    status.Update(CheckType("labels", types.labels));
+    if (!status.ok()) return status;
+    // What is wrong with the outputs is said before anything is asked for.
+    Sources promised;
+    promised.tokens =
+        Gatherer(types.tokens, layout_.sequence_tokens(), &tokens_).tensor();
+    status =
+        PlanFill(Side::kHost, layout_, options, promised, outputs).status();
+    if (!status.ok()) return status;
+    status = Gather(types, data, &sources);
+    if (!status.ok()) return status;
   }
   return packhouse::Fill(layout_, options, sources, outputs, threads);
 }

@@ -38,10 +38,13 @@ enum class PadMode {
   // of a mask is empty, nothing becomes NaN. The default.
   kSegment,
   // There is none: the rows lie one after another without their tails, as one
-  // row of as many tokens as the sequences have. Needs alignment 1.
+  // row of as many tokens as the sequences have (but for trim_multiple, and for
+  // fillers, which stay rows of padding that attends itself). Needs
+  // alignment 1.
   kTrim,
   // It attends nothing and nothing attends it. Its positions are 0. Offsets
-  // count the tokens that attend, as after unpadding.
+  // count the tokens that attend, as after unpadding. (All but fillers, which
+  // attend themselves here too, and in kSlots.)
   kMasked,
   // Each token of padding is a segment of its own, at position 0.
   kSingletons,
@@ -69,6 +72,10 @@ struct LayoutSpec {
   // Sequences begin at multiples of it: the sequence_alignment of the packer.
   // At least 1.
   int64_t alignment = 1;
+  // Of kTrim: the one row is filled up to a multiple of it with a segment of
+  // padding, as kernels of 8-bit numbers and compiled graphs like it. At least
+  // 1.
+  int64_t trim_multiple = 1;
   // Whether the rows are looked at as one row of rows x row_tokens tokens, as
   // for kernels that take a flat batch. Segments stay what they are; shapes,
   // numbers and block tables are those of the one row.

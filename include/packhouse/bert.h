@@ -63,8 +63,9 @@ struct BertOutputs {
 };
 
 // INVALID_ARGUMENT, with nothing written, where rows of the layout are flat or
-// trimmed, a row has more sequences or masked tokens than
-// the options say, or a span another size than it must have; the text names it.
+// trimmed, a row has more sequences or masked tokens than the options say, a
+// masked position lies beyond its sequence, a token type is neither 0 nor 1, or
+// a span has another size than it must; the text names it.
 absl::Status FillBert(const BatchLayout& layout, const BertOptions& options,
                       const BertSources& sources, const BertOutputs& outputs);
 

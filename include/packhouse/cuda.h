@@ -58,12 +58,14 @@ struct CudaMemory {
   bool replayed = false;
 };
 
-// Bytes of the table of a layout with up to `max_segments` segments.
-int64_t CudaTableBytes(int64_t max_segments);
+// Bytes of the table of a layout with up to `max_segments` segments, which are
+// from 1 to kMaxBatchTokens, else INVALID_ARGUMENT.
+absl::StatusOr<int64_t> CudaTableBytes(int64_t max_segments);
 
 // Writes the table to `data`, memory of the host with CudaTableBytes at a
 // multiple of 16. INVALID_ARGUMENT, with nothing written, where the layout has
-// more than `max_segments`, or `bytes` are too few.
+// more than `max_segments`, these are out of range, `data` is null or not at
+// such a multiple, or `bytes` are too few.
 absl::Status WriteCudaTable(const BatchLayout& layout, int64_t max_segments,
                             void* data, int64_t bytes);
 
@@ -73,7 +75,9 @@ int64_t CudaWorkspaceBytes(const BatchLayout& layout,
                            const FormatOptions& options);
 
 // As Fill, with outputs and sources on one CUDA device (or in managed memory).
-// INVALID_ARGUMENT as there, with nothing launched; also where they are on
+// INVALID_ARGUMENT as there (but that no value of a source is looked at: of one
+// of 64 bits an output of 32 gets the low ones), with nothing launched; also
+// where they are on
 // several devices, the format is made on the host only, memory is missing or
 // too small. UNIMPLEMENTED without CUDA. INTERNAL with the error of CUDA where
 // a launch fails. The current device is what it was before.

@@ -49,7 +49,10 @@ struct FormatOptions {
   Mask mask;
   LabelShift label_shift = LabelShift::kByModel;
   int64_t pad_id = 0;
+  // What kLabels has where there is nothing to learn, and which of the source
+  // labels say so. (Megatron writes 0, whose token is learned like any other.)
   int64_t ignore_id = -100;
+  int64_t source_ignore_id = -100;
   int64_t position_start = 0;
   BlockShape blocks;
   bool dq_kv_order = true;  // of kDqWriteOrder: the last block of keys first
@@ -67,9 +70,10 @@ struct FormatOptions {
 // layout: [sequence_tokens()], uint16, int32 or int64.
 struct Sources {
   absl::optional<Tensor> tokens;  // of kInputIds
-  // Of kLabels, kLossMask, kLossWeights and kTargets; what equals ignore_id is
-  // not learned. `tokens` where it is absent. Without both, all is learned that
-  // label_shift has a label for, and kLabels cannot be filled.
+  // Of kLabels, kLossMask, kLossWeights and kTargets; what equals
+  // source_ignore_id is not learned. `tokens` where it is absent. Without both,
+  // all is learned that label_shift has a label for, and kLabels cannot be
+  // filled.
   absl::optional<Tensor> labels;
 };
 
@@ -115,9 +119,13 @@ absl::StatusOr<std::vector<Output>> OutputsIn(absl::Span<const Format> formats,
 // Writes `outputs`, of memory that the host may write, on up to `threads`
 // threads. All that is wrong is found before anything is written:
 // INVALID_ARGUMENT, as ShapeOf, and where a tensor has another type, shape,
-// device or alignment, is read-only, or is a source that is missing; the text
-// names the format, what it has and what it needs. No two outputs or sources
-// may overlap.
+// device or alignment, is read-only, or is a source that is missing; where a
+// format is there twice, or a source of 64 bits has a value that an output of
+// 32 has no room for. The text names the format, what it has and what it needs.
+// No two outputs or sources may overlap.
+//
+// A thread gets 256 KiB to write at least, so that few start for small batches;
+// where the system has no more of them, those that are there do all.
 absl::Status Fill(const BatchLayout& layout, const FormatOptions& options,
                   const Sources& sources, absl::Span<const Output> outputs,
                   int threads = 1);

@@ -44,10 +44,21 @@ struct PackedUnit {
 };
 
 // The tokens and labels of a whole sequence, from its first token on, of the
-// type that Fill is told. `labels` may be null for all: then tokens are labels.
+// types that Fill is told. `labels` may be null for all: then tokens are
+// labels.
 struct SequenceData {
   const void* tokens;
   const void* labels;
+};
+
+// The types of their elements: uint16, int32 or int64.
+struct SequenceTypes {
+  SequenceTypes(DType both) : tokens(both), labels(both) {}
+  SequenceTypes(DType of_tokens, DType of_labels)
+      : tokens(of_tokens), labels(of_labels) {}
+
+  DType tokens;
+  DType labels;
 };
 
 // Immutable, but for Fill, which needs the object for itself.
@@ -60,8 +71,9 @@ class PackedBatch {
   // sequence, else at 0.
   //
   // INVALID_ARGUMENT, naming the pack and the ordinal, where the packs hold a
-  // sequence without a length, or a unit that the spec does not make of it; and
-  // as BatchLayout::Make.
+  // sequence without a length, one that the spec refuses, or a unit that it
+  // does not make of it; as CheckColumns (packhouse/packs.h); and as
+  // BatchLayout::Make.
   static absl::StatusOr<PackedBatch> Make(const PackSpec& spec,
                                           PadMode pad_mode, const Packs& packs,
                                           absl::Span<const uint32_t> lengths,
@@ -76,11 +88,12 @@ class PackedBatch {
   absl::Span<const PackedUnit> units() const { return units_; }
 
   // Gathers tokens (and labels) and fills formats, in memory of the host.
-  // `dtype` is that of the caller's tokens: uint16, int32 or int64. `data` is
-  // asked once for each unit, and only if a format needs tokens or labels.
-  // Errors as packhouse::Fill; INVALID_ARGUMENT too where `data` has no tokens,
-  // or labels for some only. Nothing is written then.
-  absl::Status Fill(const FormatOptions& options, DType dtype,
+  // `data` is asked once for each unit, in their order, and only if a format
+  // needs tokens or labels; what it answers is copied before it is asked again.
+  // Errors as packhouse::Fill, those of the outputs before anything is asked;
+  // INVALID_ARGUMENT too where `data` has no tokens, or labels for some only.
+  // Nothing is written then.
+  absl::Status Fill(const FormatOptions& options, SequenceTypes types,
                     absl::FunctionRef<SequenceData(uint64_t ordinal)> data,
                     absl::Span<const Output> outputs, int threads = 1);
 
@@ -106,6 +119,10 @@ class PackedBatch {
  private:
   PackedBatch(BatchLayout layout, std::vector<PackedUnit> units)
       : layout_(std::move(layout)), units_(std::move(units)) {}
+
+  absl::Status Gather(SequenceTypes types,
+                      absl::FunctionRef<SequenceData(uint64_t ordinal)> data,
+                      Sources* sources);
 
   BatchLayout layout_;
   std::vector<PackedUnit> units_;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 
 namespace packhouse {
@@ -54,6 +55,11 @@ struct Packs {
   // Forgets all packs and keeps the memory.
   void Clear();
 };
+
+// OK where the columns fit together as said above, so that packs can be looked
+// at one by one; else INVALID_ARGUMENT. Says nothing about ordinals. For packs
+// that come from elsewhere: those of a packer are right.
+absl::Status CheckColumns(const Packs& packs);
 
 // True where both say the same, whether offsets of 0 are written out or not.
 bool operator==(const Packs& a, const Packs& b);

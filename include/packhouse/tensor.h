@@ -70,8 +70,18 @@ struct Tensor {
   bool read_only = false;
 };
 
-// A compact tensor in memory of the host, read-only where T is const. T is
-// bool, uint8_t, uint16_t, int32_t, int64_t or float.
+// A compact tensor in memory of the host, of a type that C++ may not have, such
+// as DType::kBFloat16.
+inline Tensor HostTensor(void* data, DType dtype, std::vector<int64_t> shape) {
+  Tensor tensor;
+  tensor.data = data;
+  tensor.dtype = dtype;
+  tensor.shape = std::move(shape);
+  return tensor;
+}
+
+// The same, read-only where T is const. T is bool, uint8_t, uint16_t, int32_t,
+// int64_t or float.
 template <typename T>
 Tensor HostTensor(T* data, std::vector<int64_t> shape) {
   using Element = std::remove_const_t<T>;

@@ -133,25 +133,34 @@ absl::Status CheckGrids(const FillPlan& plan) {
 
 }  // namespace
 
-int64_t CudaTableBytes(int64_t max_segments) {
+absl::StatusOr<int64_t> CudaTableBytes(int64_t max_segments) {
+  if (max_segments < 1 || max_segments > kMaxBatchTokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_segments is ", max_segments,
+                     ", it must be from 1 to ", kMaxBatchTokens));
+  }
   return static_cast<int64_t>(sizeof(CudaTableHeader)) +
          (max_segments + 1) * static_cast<int64_t>(sizeof(Segment));
 }
 
 absl::Status WriteCudaTable(const BatchLayout& layout, int64_t max_segments,
                             void* data, int64_t bytes) {
+  absl::StatusOr<int64_t> wanted = CudaTableBytes(max_segments);
+  if (!wanted.ok()) return wanted.status();
   if (layout.segments() > max_segments) {
     return absl::InvalidArgumentError(
         absl::StrCat("the batch has ", layout.segments(),
                      " segments, max_segments is ", max_segments));
   }
-  const int64_t wanted = CudaTableBytes(max_segments);
-  if (bytes < wanted) {
+  if (bytes < *wanted) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a table of ", max_segments, " segments takes ", wanted,
+        absl::StrCat("a table of ", max_segments, " segments takes ", *wanted,
                      " bytes, there are ", bytes));
   }
-  if (data == nullptr || !IsAlignedTo16(data)) {
+  if (data == nullptr) {
+    return absl::InvalidArgumentError("there is no memory for the table: null");
+  }
+  if (!IsAlignedTo16(data)) {
     return absl::InvalidArgumentError(
         "the table has to be at a multiple of 16 bytes");
   }

@@ -30,7 +30,7 @@ TEST(BatchLayoutTest, ScalarsOfRandomBatches) {
     }
     ASSERT_EQ(layout.sequence_tokens(), real);
     ASSERT_EQ(layout.attended_tokens(), attended);
-    ASSERT_GE(layout.max_position(), max_position);
+    ASSERT_EQ(layout.max_position(), max_position);
 
     int64_t max_segment = 0, min_segment = INT64_MAX, max_slot = 0;
     std::vector<int64_t> row_segments(oracle.rows());
@@ -129,6 +129,44 @@ TEST(BatchLayoutTest, OffsetsDoNotWrap) {
       Fill(layout, {}, {}, {{Format::kCuSeqlens, offsets.tensor()}}).ok());
   EXPECT_EQ(offsets.values(), (Values{0, 1 << 30, 2'147'483'647}));
   ExpectRefused(spec, {{1u << 30}, {1u << 30}}, "2147483647");
+}
+
+// The last position of the last token may be the largest that there is.
+TEST(BatchLayoutTest, LargestPositions) {
+  LayoutSpec spec;
+  spec.row_tokens = 10;
+  for (int i = 0; i < 6; ++i) {
+    spec.pad_mode = static_cast<PadMode>(i);
+    const bool runs_on = spec.pad_mode == PadMode::kMergeLast ||
+                         spec.pad_mode == PadMode::kSlots;
+    const uint32_t most = kMaxBatchTokens - (runs_on ? 10 : 4);
+    const absl::StatusOr<BatchLayout> layout = LayoutOf(spec, {{4}}, {most});
+    ASSERT_TRUE(layout.ok()) << layout.status();
+    EXPECT_EQ(layout->max_position(), kMaxBatchTokens - 1);
+    const absl::Status status = LayoutOf(spec, {{4}}, {most + 1}).status();
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("origin ", most + 1)));
+    EXPECT_FALSE(LayoutOf(spec, {{4}}, {UINT32_MAX}).ok());
+  }
+}
+
+TEST(BatchLayoutTest, TrimmedToAMultiple) {
+  LayoutSpec spec;
+  spec.row_tokens = 8;
+  spec.pad_mode = PadMode::kTrim;
+  spec.trim_multiple = 16;
+  const BatchLayout layout = *LayoutOf(spec, {{5, 3}, {6}, {4}});
+  EXPECT_EQ(layout.row_tokens(), 32);
+  EXPECT_EQ(layout.segments(), 5);
+  EXPECT_EQ(layout.sequences(), 4);
+  EXPECT_EQ(LayoutOf(spec, {{8}, {8}})->segments(), 2);
+  spec.trim_multiple = 0;
+  ExpectRefused(spec, {{5}}, "trim_multiple is 0");
+  spec.trim_multiple = kMaxBatchTokens;
+  EXPECT_EQ(LayoutOf(spec, {{5}})->tokens(), kMaxBatchTokens);
+  spec.trim_multiple = 1 << 30;
+  spec.row_tokens = 1 << 30;
+  ExpectRefused(spec, {{1 << 30}, {5}}, "32-bit offsets");
 }
 
 // Many segments: no grid or 16-bit number limits them.

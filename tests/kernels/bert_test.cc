@@ -122,6 +122,9 @@ TEST_F(BertTest, WrongInput) {
   tokens_.pop_back();
   ExpectRefused("tokens has 8 elements, it must have 9");
   tokens_.push_back(10);
+  types_[2] = 2;
+  ExpectRefused("token type 2 is 2, it must be 0 or 1");
+  types_[2] = 1;
   LayoutSpec flat = RowsOf(8);
   flat.flat = true;
   layout_ = *LayoutOf(flat, {{4, 2}, {3}});

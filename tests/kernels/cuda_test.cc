@@ -105,7 +105,7 @@ TEST_F(CudaTest, TableInMemoryOfTheDevice) {
   std::vector<Segment> store(20);  // more than aligned enough
   void* const data = reinterpret_cast<void*>(
       (reinterpret_cast<uintptr_t>(store.data()) + 15) / 16 * 16);
-  const int64_t bytes = CudaTableBytes(8);
+  const int64_t bytes = *CudaTableBytes(8);
   EXPECT_EQ(bytes, 16 + 9 * static_cast<int64_t>(sizeof(Segment)));
   ASSERT_TRUE(WriteCudaTable(layout_, 8, data, bytes).ok());
   const auto* header = static_cast<const CudaTableHeader*>(data);
@@ -127,6 +127,12 @@ TEST_F(CudaTest, TableInMemoryOfTheDevice) {
               HasSubstr("takes 376 bytes, there are 375"));
   EXPECT_THAT(error(8, static_cast<char*>(data) + 4, bytes),
               HasSubstr("multiple of 16"));
+  EXPECT_THAT(error(8, nullptr, bytes), HasSubstr("null"));
+  for (const int64_t most : {int64_t{-1}, int64_t{0}, INT64_MAX}) {
+    EXPECT_THAT(error(most, data, bytes), HasSubstr(absl::StrCat(most)));
+    EXPECT_FALSE(CudaTableBytes(most).ok());
+  }
+  EXPECT_TRUE(CudaTableBytes(kMaxBatchTokens).ok());
 }
 
 TEST_F(CudaTest, EqualityMasks) {

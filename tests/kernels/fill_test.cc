@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <set>
+#include <thread>
 
 #include "tests/kernels/oracle.h"
 #include "tests/kernels/test_batch.h"
@@ -99,6 +101,87 @@ TEST(FillTest, OneCallFillsAll) {
               ExpectedValues(&batch, formats[i], memories[i].tensor().dtype))
         << FormatName(formats[i]);
   }
+}
+
+// Rows long enough for a dozen threads to get something, cut in the middle of
+// segments, rows and blocks.
+TEST(FillTest, ThreadsWriteTheSameBytes) {
+  BatchMaker maker(11);
+  TestBatch batch;
+  batch.spec.row_tokens = 600;
+  for (int row = 0; row < 3; ++row) {
+    batch.rows.emplace_back();
+    for (int left = 600; left > 100;) {
+      const int length = 2 * maker.Draw(1, 50);  // two context-parallel ranks
+      batch.rows.back().push_back(length);
+      left -= length;
+      for (int i = 0; i < length; ++i) {
+        batch.ids.push_back(maker.Draw(0, 9));
+        batch.labels.push_back(maker.Draw(-101, -99));
+      }
+    }
+  }
+  const BatchLayout layout = *LayoutOf(batch.spec, batch.rows);
+  const auto fill = [&](int threads) {
+    std::vector<Memory> memories;
+    std::vector<Output> outputs;
+    for (Format format : FormatsOf(layout, batch.options)) {
+      const FormatShape shape = *ShapeOf(format, layout, batch.options);
+      const DType dtype =
+          format == Format::kDenseMask ? DType::kFloat32 : shape.dtypes.front();
+      memories.emplace_back(dtype, shape.shape);
+      outputs.push_back({format, memories.back().tensor()});
+    }
+    EXPECT_EQ(memories.size(), static_cast<size_t>(kFormats));
+    EXPECT_TRUE(
+        Fill(layout, batch.options, batch.sources(), outputs, threads).ok());
+    std::vector<Values> values;
+    for (const Memory& memory : memories) values.push_back(memory.values());
+    return values;
+  };
+  const std::vector<Values> of_one = fill(1);
+  for (const int threads : {2, 7, 1024}) EXPECT_EQ(fill(threads), of_one);
+
+  // Where no thread can start, the caller's does all.
+  pthread_attr_t usual, impossible;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(pthread_attr_init(&impossible), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&impossible, size_t{1} << 50), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&impossible), 0);
+  EXPECT_ANY_THROW(std::thread([] {}).join());
+  EXPECT_EQ(fill(7), of_one);
+  ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
+}
+
+// What is ignored in the source and what is written are two numbers.
+TEST(FillTest, IgnoredLabelsAreWrittenAsTheConsumerWantsThem) {
+  TestBatch batch;
+  batch.spec.row_tokens = 6;
+  batch.rows = {{5}};
+  batch.ids = {7, 8, 9, 0, 5};
+  batch.labels = {7, -100, 9, 0, 5};
+  batch.options.label_shift = LabelShift::kShifted;
+  batch.options.ignore_id = 0;
+  const BatchLayout layout = *LayoutOf(batch.spec, batch.rows);
+  const Memory labels(DType::kInt64, {1, 6});
+  const Memory learned(DType::kFloat32, {1, 6});
+  const std::vector<Output> outputs = {{Format::kLabels, labels.tensor()},
+                                       {Format::kLossMask, learned.tensor()}};
+  ASSERT_TRUE(Fill(layout, batch.options, batch.sources(), outputs).ok());
+  // Token 0 is learned, and what was -100 is not.
+  EXPECT_EQ(labels.values(), (Values{0, 9, 0, 5, 0, 0}));
+  const Values one = {BitsOfFloat(1)};
+  EXPECT_EQ(learned.values(), (Values{0, one[0], one[0], one[0], 0, 0}));
+
+  // Labels of 16 bits have no -100: any number of theirs will do.
+  std::vector<uint16_t> narrow = {7, 65'535, 9, 0, 5};
+  Sources sources;
+  sources.labels = SourceOf(&narrow);
+  batch.options.ignore_id = -100;
+  batch.options.source_ignore_id = 65'535;
+  ASSERT_TRUE(Fill(layout, batch.options, sources, outputs).ok());
+  EXPECT_EQ(labels.values(), (Values{-100, 9, 0, 5, -100, -100}));
+  EXPECT_EQ(learned.values(), (Values{0, one[0], one[0], one[0], 0, 0}));
 }
 
 // Buffers that keep their size from batch to batch: nothing of an earlier one
@@ -257,8 +340,27 @@ TEST_F(FillErrorTest, Sources) {
   const Memory narrow(DType::kInt32, {2, 12});
   ExpectRefused(Format::kInputIds, narrow.tensor(),
                 HasSubstr("pad_id is 1099511627776"));
+  options_ = {};
+  sources_.tokens->pitch = 21;
+  ExpectRefused(Format::kInputIds, narrow.tensor(),
+                HasSubstr("source tokens: its pitch is 21, it has to be "
+                          "compact: 20"));
+  std::vector<int64_t> wide(20, -100);
+  wide[19] = int64_t{1} << 31;
+  sources_.tokens = SourceOf(&wide);
+  ExpectRefused(Format::kInputIds, narrow.tensor(),
+                HasSubstr("input_ids: source tokens has 2147483648 at place 19,"
+                          " an int32 output has room from"));
+  sources_.labels = SourceOf(&wide);
+  sources_.tokens = absl::nullopt;
+  ExpectRefused(Format::kLabels, narrow.tensor(),
+                HasSubstr("labels: source labels has 2147483648"));
   EXPECT_TRUE(ids.untouched());
   EXPECT_TRUE(narrow.untouched());
+  EXPECT_TRUE(
+      Fill(layout_, options_, sources_, {{Format::kLabels, ids.tensor()}})
+          .ok());
+  EXPECT_EQ(ids.values().back(), int64_t{1} << 31);
 }
 
 TEST_F(FillErrorTest, Options) {
@@ -302,6 +404,18 @@ TEST_F(FillErrorTest, Options) {
   const Memory offsets(DType::kInt64, {5});
   ExpectRefused(Format::kRaggedOffsets, offsets.tensor(),
                 HasSubstr("ragged_stride is 0"));
+  options_ = {};
+  options_.label_shift = static_cast<LabelShift>(3);
+  const Memory weights(DType::kFloat32, {2, 12});
+  ExpectRefused(Format::kLossMask, weights.tensor(),
+                HasSubstr("label_shift is number 3"));
+  options_ = {};
+  options_.row_fill = static_cast<RowFill>(-1);
+  const Memory of_rows(DType::kInt32, {2, 4});
+  ExpectRefused(Format::kRowCuSeqlens, of_rows.tensor(),
+                HasSubstr("row_fill is number -1"));
+  EXPECT_TRUE(weights.untouched());
+  EXPECT_TRUE(of_rows.untouched());
   EXPECT_FALSE(
       ShapeOf(static_cast<Format>(kFormats), layout_, FormatOptions()).ok());
   EXPECT_FALSE(Fill(layout_, {}, {}, {}, 0).ok());

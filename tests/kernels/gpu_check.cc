@@ -119,7 +119,7 @@ class Table {
  public:
   explicit Table(int64_t max_segments)
       : max_segments_(max_segments),
-        bytes_(CudaTableBytes(max_segments)),
+        bytes_(*CudaTableBytes(max_segments)),
         device_(bytes_) {
     Check(cudaMallocHost(&pinned_, static_cast<size_t>(bytes_)));
   }

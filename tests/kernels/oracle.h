@@ -41,6 +41,10 @@ class Oracle {
     for (size_t r = 0; r < rows.size(); ++r) {
       AddRow(static_cast<int>(r), rows[r], &sequence, &source);
     }
+    while (spec.pad_mode == PadMode::kTrim &&
+           size() % spec.trim_multiple != 0) {
+      AddPadding(static_cast<int>(rows.size()));
+    }
     one_row_ = spec.flat || spec.pad_mode == PadMode::kTrim;
     row_tokens_ = one_row_ ? size() : static_cast<int>(spec.row_tokens);
     rows_ = one_row_ ? 1 : static_cast<int>(rows.size());
@@ -243,7 +247,7 @@ inline Values Oracle::Expected(Format format, const FormatOptions& options,
     const int64_t none = INT64_MIN;
     const int64_t label =
         OracleLabel(*this, options.label_shift, t, labels, none);
-    return label != none && label != options.ignore_id;
+    return label != none && label != options.source_ignore_id;
   };
   const auto targets_of = [&](int sequence) {
     int count = 0;
@@ -276,8 +280,9 @@ inline Values Oracle::Expected(Format format, const FormatOptions& options,
       });
     case Format::kLabels:
       return per_token([&](int t) {
-        return OracleLabel(*this, options.label_shift, t, labels,
-                           options.ignore_id);
+        const int64_t label = OracleLabel(*this, options.label_shift, t, labels,
+                                          options.ignore_id);
+        return is_target(t) ? label : options.ignore_id;
       });
     case Format::kPositionIds:
       return per_token([&](int t) {

@@ -127,7 +127,8 @@ class Memory {
   Tensor tensor_;
 };
 
-inline Tensor SourceOf(std::vector<int32_t>* values) {
+template <typename T>
+Tensor SourceOf(std::vector<T>* values) {
   return HostTensor(values->data(), {static_cast<int64_t>(values->size())});
 }
 
@@ -180,6 +181,7 @@ class BatchMaker {
     const bool aligned =
         batch.spec.pad_mode != PadMode::kTrim && Draw(0, 2) == 0;
     batch.spec.alignment = aligned ? Draw(1, 6) : 1;
+    batch.spec.trim_multiple = Draw(0, 1) == 0 ? 1 : Draw(1, 9);
     const int rows = Draw(1, 4);
     for (int r = 0; r < rows; ++r) batch.rows.push_back(Row(batch.spec));
     FormatOptions& options = batch.options;
@@ -188,6 +190,8 @@ class BatchMaker {
     options.label_shift = static_cast<LabelShift>(Draw(0, 2));
     options.row_fill = static_cast<RowFill>(Draw(0, 1));
     options.pad_id = Draw(-3, 3);
+    if (Draw(0, 3) == 0) options.ignore_id = Draw(-3, 3);
+    if (Draw(0, 3) == 0) options.source_ignore_id = Draw(0, 3);
     options.position_start = Draw(0, 2) == 0 ? 2 : 0;
     options.blocks.q = Draw(1, 9);
     options.blocks.kv = Draw(0, 1) == 0 ? options.blocks.q : Draw(1, 9);
@@ -228,7 +232,9 @@ class BatchMaker {
         if (origins) batch->origins.push_back(Draw(0, 1) * Draw(0, 100));
         for (uint32_t i = 0; i < length; ++i) {
           batch->ids.push_back(Draw(0, 50'000));
-          batch->labels.push_back(Draw(0, 2) == 0 ? -100 : Draw(0, 50'000));
+          batch->labels.push_back(Draw(0, 2) == 0
+                                      ? (Draw(0, 1) == 0 ? -100 : Draw(0, 3))
+                                      : Draw(0, 50'000));
         }
       }
     }

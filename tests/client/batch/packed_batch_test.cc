@@ -15,6 +15,7 @@
 namespace packhouse {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -185,6 +186,8 @@ TEST_F(PackedBatchBasicsTest, OneBuffer) {
   EXPECT_EQ(error(buffer, bytes - 1),
             "the buffer has 255 bytes, the formats take 256");
   EXPECT_THAT(error(buffer + 8, bytes), HasSubstr("multiple of 64"));
+  EXPECT_EQ(error(nullptr, bytes),
+            "the buffer is null, the formats take 256 bytes");
 }
 
 // Formats that follow from lengths alone ask for no tokens.
@@ -222,6 +225,76 @@ TEST_F(PackedBatchBasicsTest, WrongPacks) {
   EXPECT_THAT(error(piece), HasSubstr("ordinal 0 from token 2 on: of a "
                                       "sequence of 5 tokens the spec makes no "
                                       "such unit"));
+}
+
+// Columns that do not fit together are refused, and nothing is read beyond.
+TEST_F(PackedBatchBasicsTest, MalformedPacks) {
+  const auto expect_refused = [&](const std::vector<uint64_t>& offsets,
+                                  const std::vector<uint32_t>& source_offsets) {
+    Packs packs = packs_;
+    packs.offsets = offsets;
+    packs.source_offsets = source_offsets;
+    EXPECT_EQ(
+        PackedBatch::Make(spec_, PadMode::kSegment, packs, corpus_.lengths, 0)
+            .status()
+            .code(),
+        absl::StatusCode::kInvalidArgument);
+  };
+  expect_refused({}, {});
+  expect_refused({0}, {});
+  expect_refused({1, 3}, {});
+  expect_refused({0, 2, 9}, {});
+  expect_refused({0, 9, 3}, {});
+  expect_refused({0, 2, 3}, {0, 0});
+}
+
+// What the spec refuses is not cut in silence.
+TEST_F(PackedBatchBasicsTest, OverlongSequences) {
+  const absl::Status status =
+      PackedBatch::Make(spec_, PadMode::kSegment, MakePacks({{0}}), {9}, 0)
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("9"), HasSubstr("8")));
+}
+
+// A loader may use one buffer for all sequences.
+TEST_F(PackedBatchBasicsTest, AnswersAreCopiedAtOnce) {
+  PackedBatch batch =
+      *PackedBatch::Make(spec_, PadMode::kTrim, packs_, corpus_.lengths, 0);
+  std::vector<uint16_t> tokens(8);
+  std::vector<int64_t> labels(8);
+  const Memory ids(DType::kInt32, {1, 14});
+  const Memory label_ids(DType::kInt64, {1, 14});
+  FormatOptions options;
+  options.label_shift = LabelShift::kNone;
+  ASSERT_TRUE(batch
+                  .Fill(options, {DType::kUint16, DType::kInt64},
+                        [&](uint64_t ordinal) -> SequenceData {
+                          std::fill(tokens.begin(), tokens.end(), ordinal);
+                          std::fill(labels.begin(), labels.end(),
+                                    -100 - ordinal);
+                          return {tokens.data(), labels.data()};
+                        },
+                        {{Format::kInputIds, ids.tensor()},
+                         {Format::kLabels, label_ids.tensor()}})
+                  .ok());
+  EXPECT_THAT(ids.values(),
+              ElementsAre(0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2));
+  EXPECT_EQ(label_ids.values().back(), -102);
+}
+
+TEST_F(PackedBatchBasicsTest, OutputsAreCheckedBeforeTokensAreAskedFor) {
+  PackedBatch batch =
+      *PackedBatch::Make(spec_, PadMode::kTrim, packs_, corpus_.lengths, 0);
+  const Memory ids(DType::kInt64, {1, 15});
+  const auto none = [](uint64_t) -> SequenceData {
+    ADD_FAILURE() << "asked";
+    return {};
+  };
+  const absl::Status status =
+      batch.Fill({}, DType::kInt32, none, {{Format::kInputIds, ids.tensor()}});
+  EXPECT_THAT(std::string(status.message()), HasSubstr("must be [1, 14]"));
 }
 
 TEST_F(PackedBatchBasicsTest, WrongTokens) {
