@@ -151,7 +151,7 @@ void Megatron(const std::vector<int32_t>& tokens) {
   BatchLayout layout = *BatchLayout::Make(spec, lengths, offsets);
   FormatOptions options;
   options.label_shift = LabelShift::kShifted;  // labels[t] is what t predicts
-  options.ignore_id = 0;                       // the loss mask says what counts
+  options.ignore_id = 0;  // the loss mask says what is learned
   int64_t R = layout.rows(), S = 12;
   std::vector<int64_t> input_ids(R * S), labels(R * S), position_ids(R * S);
   std::vector<float> loss_mask(R * S);

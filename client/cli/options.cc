@@ -262,6 +262,11 @@ void AddBatchLayout(CLI::App* app, MasksQuery* query) {
              kMaxBatchTokens,
              "Sequences begin at multiples of N tokens (default 1)")
       ->group(kBatchGroup);
+  AddInteger(app, "--trim-multiple", &layout->trim_multiple, int64_t{1},
+             kMaxBatchTokens,
+             "With --pad-mode trim, fill up to a multiple of N\n"
+             "tokens (default 1)")
+      ->group(kBatchGroup);
   app->add_flag("--flat", layout->flat, "Look at all rows as one")
       ->group(kBatchGroup);
 }
@@ -336,6 +341,8 @@ void AddTokens(CLI::App* app, MasksQuery* query) {
   add_id("--pad-id", &query->options.pad_id, "Token of padding");
   add_id("--ignore-id", &query->options.ignore_id,
          "Label where there is nothing to learn");
+  add_id("--source-ignore-id", &query->options.source_ignore_id,
+         "Which of --labels says so");
 }
 
 void AddFormats(CLI::App* app, MasksQuery* query) {
@@ -358,7 +365,7 @@ void AddFormats(CLI::App* app, MasksQuery* query) {
          "option again for several")
       ->allow_extra_args(false)
       ->delimiter(',')
-      ->type_name("NAME")
+      ->option_text("NAME[,NAME...]")
       ->group(kFormatGroup);
   std::vector<std::string> dtypes;
   for (int i = 0; i <= static_cast<int>(DType::kFloat32); ++i) {

@@ -37,11 +37,13 @@ enum class Format : int32_t {
   kUnpadIndices,  // int64 or int32 [attended_tokens]. The tokens that attend.
   kCpIndices,     // int32 or int64 [cp_ranks, R x S / cp_ranks]. The tokens of
                   // each rank: chunk r and chunk 2 x cp_ranks - 1 - r of every
-                  // slot. (Transformer Engine, PyTorch's load balancers)
+                  // slot. (Transformer Engine; for one row PyTorch's load
+                  // balancers)
   kCpInverse,     // int32 or int64 [R x S]. Where each token stands in that.
 
   // For each segment. With max_segments, which must be at least n, n is that:
-  // offsets repeat the last, all else is 0.
+  // offsets repeat the last, all else is 0. (Not so what is made on the host
+  // only, below.)
 
   kCuSeqlens,        // int32 or int64 [n + 1]. Where segments begin among the
                      // tokens that attend; the last is their number.
@@ -61,7 +63,8 @@ enum class Format : int32_t {
                      // is behind a row's last is as row_fill says.
   kDocLens,          // int32 [R, w]. Slots, 0 behind a row's last. (OLMo-core)
   kSequenceLengths,  // int64 or int32 [R, S]. Tokens of the row's sequences, 0
-                     // behind the last. (attention_mask_in_length)
+                     // behind the last. (attention_mask_in_length, which takes
+                     // them to follow each other: alignment 1)
   kFirstTokenIndex,  // int32 [R, w]. First tokens of the row's sequences, -1
                      // behind the last; w = row_width or the most sequences.
 

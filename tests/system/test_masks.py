@@ -254,6 +254,21 @@ def test_picture_on_standard_output_is_all_there_is():
     assert result.stdout.endswith("IEND\xaeB`\x82")
 
 
+def test_ignored_labels_are_written_as_asked():
+    """A prompt of -100 in the source, 0 in the output, and a real token 0."""
+    options = ["--rows", "4", "--capacity", 5, "--tokens", "7,8,0,9",
+               "--labels", "-100,-100,0,9", "--label-shift", "shifted"]
+    assert values_of("labels", *options, "--ignore-id", 0) == [[0, 0, 9, 0, 0]]
+    assert values_of("loss_mask", *options, "--ignore-id", 0) == [[0, 1, 1, 0, 0]]
+    assert values_of("labels", *options, "--source-ignore-id", 9) == [
+        [-100, 0, -100, -100, -100]]
+
+
+def test_trimmed_batches_filled_up_to_a_multiple():
+    options = ["--rows", "5,3;6", "--capacity", 12, "--pad-mode", "trim"]
+    assert values_of("cu_seqlens", *options, "--trim-multiple", 8) == [0, 5, 8, 14, 16]
+
+
 @pytest.mark.parametrize("arguments, words", [
     (["--rows", "5,9", "--capacity", 12], ["row 0", 14, "--capacity is 12"]),
     (["--rows", "5,0", "--capacity", 12], ["length 0"]),
@@ -282,6 +297,10 @@ def test_picture_on_standard_output_is_all_there_is():
     ([*GOLDEN, "--mask", "symmetric_window", "--window", 1, "--format",
       "q_ranges"], ["q_ranges", "window"]),
     ([*GOLDEN, "--tokens", "1,2"], ["--tokens", 2, 20]),
+    ([*GOLDEN, "--format", "dense_mask", "--lowest"], ["--lowest", "bfloat16"]),
+    ([*GOLDEN, "--format", "dense_mask", "--true-masks", "--dtype", "float32"],
+     ["--true-masks", "bool"]),
+    ([*GOLDEN, "--true-masks"], ["--true-masks", "dense_mask"]),
     ([*GOLDEN, "--picture", "/no/such/mask.png"], ["/no/such"]),
     ([*GOLDEN, "--picture", "-", "--json"], ["--picture", "--json"]),
     (["--rows", "9" * 5000, "--capacity", 12], ["--rows", "..."]),

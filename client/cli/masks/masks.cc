@@ -53,6 +53,7 @@ absl::Status InMasksOptionNames(const absl::Status& status) {
                            {"alignment is ", "--alignment is "},
                            {"pad_mode ", "--pad-mode "},
                            {"pad_mode to ", "--pad-mode to "},
+                           {"trim_multiple is ", "--trim-multiple is "},
                            {"max_segments is ", "--max-segments is "},
                            {"row_width is ", "--row-width is "},
                            {"position_start is ", "--position-start is "},
@@ -88,6 +89,23 @@ absl::Status CheckWindow(const MasksQuery& query) {
     return absl::InvalidArgumentError(
         absl::StrCat("--window is ", mask.window, ", with --mask ", name,
                      " a token attends itself: it must be at least 1"));
+  }
+  return absl::OkStatus();
+}
+
+// An option that changes nothing of what is made is an error.
+absl::Status CheckDense(const MasksQuery& query) {
+  const DenseOptions& dense = query.options.dense;
+  const bool made = absl::c_linear_search(query.formats, Format::kDenseMask);
+  const bool of_bool = query.dtype.value_or(DType::kBool) == DType::kBool;
+  if (!dense.true_attends && !(made && of_bool)) {
+    return absl::InvalidArgumentError(
+        "--true-masks is of --format dense_mask with --dtype bool");
+  }
+  if (!dense.minus_infinity && (!made || of_bool)) {
+    return absl::InvalidArgumentError(
+        "--lowest is of --format dense_mask with --dtype float32, bfloat16 or "
+        "float16");
   }
   return absl::OkStatus();
 }
@@ -186,6 +204,7 @@ absl::optional<BlockShape> ParseBlockShape(absl::string_view text) {
 absl::Status PrintMasks(const MasksQuery& query, std::ostream& out) {
   absl::Status status = CheckPicturePath(query);
   if (status.ok()) status = CheckWindow(query);
+  if (status.ok()) status = CheckDense(query);
   if (!status.ok()) return status;
   const absl::StatusOr<BatchLayout> layout = MakeLayout(query);
   if (!layout.ok()) return layout.status();
