@@ -24,9 +24,9 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-// What a thread writes at least: in the time that one takes to start, another
-// writes about a quarter of it.
-constexpr int64_t kBytesPerThread = 256 << 10;
+// What a thread writes at least: about as much as it could in the time that it
+// takes to start.
+constexpr int64_t kBytesPerThread = 1 << 20;
 
 // One of `parts` equal shares of whatever there is to write.
 struct Share {
@@ -269,6 +269,67 @@ void WriteRowLines(const ValueContext& context, const ArrayOutput& array,
   }
 }
 
+void WriteUnpadIndices(const ValueContext& context, const ArrayOutput& array,
+                       int64_t begin, int64_t end) {
+  if (begin == end) return;
+  const Segment* segment = context.table.segments +
+                           FindLast(context.table, &Segment::attended_before,
+                                    static_cast<int32_t>(begin));
+  for (int64_t i = begin; i < end; ++i) {
+    if (i == segment[1].attended_before) ++segment;
+    StoreElement(array.data, array.bytes, i,
+                 segment->begin + (i - segment->attended_before));
+  }
+}
+
+void WriteShares(const ValueContext& context, const ArrayOutput& array,
+                 int64_t begin, int64_t end) {
+  const SegmentTable& table = context.table;
+  const int32_t ranks = context.cp_ranks;
+  const int64_t share = table.tokens() / ranks;
+  for (int64_t i = begin; i < end;) {
+    const int32_t rank = static_cast<int32_t>(i / share);
+    const int64_t first = rank * share;
+    const int64_t stop = std::min(end, first + share);
+    int32_t s = SegmentOfShare(table, ranks, static_cast<int32_t>(i - first));
+    for (; i < stop; ++i) {
+      const int32_t place = static_cast<int32_t>(i - first);
+      if (place == table.slot_end(s) / ranks) ++s;
+      StoreElement(array.data, array.bytes, i,
+                   ShareToken(table, ranks, rank, s, place));
+    }
+  }
+}
+
+// Lines `begin` to `end` - 1, each of a block of keys. The blocks of keys of
+// each block of queries are looked up once for each row.
+void WriteOrders(const ValueContext& context, const ArrayOutput& array,
+                 int64_t begin, int64_t end) {
+  const bool full = array.format == Format::kDqWriteOrderFull;
+  const SegmentTable& table = context.table;
+  const int32_t key_blocks = CeilDiv(table.row_tokens, context.blocks.kv);
+  std::vector<BlockRuns> keys(static_cast<size_t>(array.width));
+  int32_t row = -1;
+  for (int64_t line = begin; line < end; ++line) {
+    const int32_t key_block = static_cast<int32_t>(line % key_blocks);
+    if (line / key_blocks != row) {
+      row = static_cast<int32_t>(line / key_blocks);
+      for (int32_t block = 0; block < array.width; ++block) {
+        keys[block] = RunsOfBlockRow(table, context.mask, context.blocks,
+                                     BlockSide::kQueries, row, block);
+      }
+    }
+    const BlockRuns queries = RunsOfBlockRow(
+        table, context.mask, context.blocks, BlockSide::kKeys, row, key_block);
+    int32_t* const out = static_cast<int32_t*>(array.data) + line * array.width;
+    for (int32_t slot = 0; slot < array.width; ++slot) {
+      const int32_t query_block =
+          full ? FullSlot(queries, slot) : PartialSlot(queries, slot);
+      out[slot] = TurnOf(context, keys[query_block], key_block);
+    }
+  }
+}
+
 void WriteElements(const ValueContext& context, const ArrayOutput& array,
                    int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
@@ -288,6 +349,13 @@ void WriteArrays(const ArraysJob& job, const Share& share) {
       write(WriteTokenArray, job.tokens);
     } else if (array.format == Format::kFlashMask) {
       write(WriteFlashMask, job.tokens);
+    } else if (array.format == Format::kUnpadIndices) {
+      write(WriteUnpadIndices, array.count);
+    } else if (array.format == Format::kCpIndices) {
+      write(WriteShares, array.count);
+    } else if (array.format == Format::kDqWriteOrder ||
+               array.format == Format::kDqWriteOrderFull) {
+      write(WriteOrders, array.count / array.width);
     } else if (HasLineForEachRow(array.format)) {
       write(WriteRowLines, job.context.table.rows);
     } else {

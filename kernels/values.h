@@ -270,9 +270,18 @@ PACKHOUSE_HD inline int64_t RowValue(const ValueContext& context, Format format,
   return first_tokens ? segment.begin - row_begin : segment.real();
 }
 
-// Of slot `slot` of the index row of a block of keys: of all blocks of keys
-// that have pairs with the block of queries there, how many come before this
-// one, or after it. Counts both full and partial ones.
+// Of all blocks of keys that have pairs with a block of queries, which are
+// `keys`, how many come before `key_block`, or after it. Counts both full and
+// partial ones.
+PACKHOUSE_HD inline int32_t TurnOf(const ValueContext& context,
+                                   const BlockRuns& keys, int32_t key_block) {
+  const int32_t count = keys.some.end - keys.some.begin;
+  const int32_t before = Least(Most(key_block - keys.some.begin, 0), count);
+  return context.dq_kv_order ? count - 1 - before : before;
+}
+
+// Of slot `slot` of the index row of a block of keys: its turn at the block of
+// queries there.
 PACKHOUSE_HD inline int64_t WriteOrderValue(const ValueContext& context,
                                             bool full, int32_t line,
                                             int32_t slot) {
@@ -286,9 +295,7 @@ PACKHOUSE_HD inline int64_t WriteOrderValue(const ValueContext& context,
       full ? FullSlot(queries, slot) : PartialSlot(queries, slot);
   const BlockRuns keys = RunsOfBlockRow(table, context.mask, context.blocks,
                                         BlockSide::kQueries, row, query_block);
-  const int32_t count = keys.some.end - keys.some.begin;
-  const int32_t before = Least(Most(key_block - keys.some.begin, 0), count);
-  return context.dq_kv_order ? count - 1 - before : before;
+  return TurnOf(context, keys, key_block);
 }
 
 // Element i of a format whose elements are not the tokens one by one. `width`
@@ -307,9 +314,10 @@ PACKHOUSE_HD inline int64_t ElementValue(const ValueContext& context,
     case Format::kCpIndices: {
       const uint32_t share =
           static_cast<uint32_t>(table.tokens() / context.cp_ranks);
+      const int32_t place = static_cast<int32_t>(i % share);
       return ShareToken(table, context.cp_ranks,
                         static_cast<int32_t>(i / share),
-                        static_cast<int32_t>(i % share));
+                        SegmentOfShare(table, context.cp_ranks, place), place);
     }
     case Format::kFlashMask: {
       const uint32_t columns = LooksBothWays(context.mask) ? 2 : 1;

@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<Output>> OutputsIn(absl::Span<const Format> formats,
 // 32 has no room for. The text names the format, what it has and what it needs.
 // No two outputs or sources may overlap.
 //
-// A thread gets 256 KiB to write at least, so that few start for small batches;
+// A thread gets 1 MiB to write at least, so that few start for small batches;
 // where the system has no more of them, those that are there do all.
 absl::Status Fill(const BatchLayout& layout, const FormatOptions& options,
                   const Sources& sources, absl::Span<const Output> outputs,

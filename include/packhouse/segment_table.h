@@ -269,15 +269,10 @@ PACKHOUSE_HD inline int32_t FullSlot(const BlockRuns& runs, int32_t t) {
   return t < runs.full.begin ? t : t + runs.full_count();
 }
 
-// Where rank `rank` of `ranks` of a context-parallel group finds token i of its
-// share. Every slot (a segment with the padding behind it) is cut into
-// 2 x ranks equal chunks; a rank has chunks `rank` and 2 x ranks - 1 - rank of
-// each, so that causal attention costs all ranks the same. Requires slots that
-// are multiples of 2 x ranks. (Transformer Engine's order; PyTorch's since it
-// is rank-major.)
-PACKHOUSE_HD inline int32_t ShareToken(const SegmentTable& table, int32_t ranks,
-                                       int32_t rank, int32_t i) {
-  // The share of a segment begins where begin / ranks says.
+// The segment that token i of a share among `ranks` is of: shares of segments
+// begin where begin / ranks says.
+PACKHOUSE_HD inline int32_t SegmentOfShare(const SegmentTable& table,
+                                           int32_t ranks, int32_t i) {
   int32_t low = 0;
   int32_t high = table.count;
   while (high - low > 1) {
@@ -288,8 +283,20 @@ PACKHOUSE_HD inline int32_t ShareToken(const SegmentTable& table, int32_t ranks,
       high = middle;
     }
   }
-  const int32_t begin = table.segments[low].begin;
-  const int32_t chunk = (table.slot_end(low) - begin) / (2 * ranks);
+  return low;
+}
+
+// Where rank `rank` of `ranks` of a context-parallel group finds token i of its
+// share, which is of `segment`. Every slot (a segment with the padding behind
+// it) is cut into 2 x ranks equal chunks; a rank has chunks `rank` and 2 x
+// ranks - 1 - rank of each, so that causal attention costs all ranks the same.
+// Requires slots that are multiples of 2 x ranks. (Transformer Engine's order;
+// PyTorch's since it is rank-major.)
+PACKHOUSE_HD inline int32_t ShareToken(const SegmentTable& table, int32_t ranks,
+                                       int32_t rank, int32_t segment,
+                                       int32_t i) {
+  const int32_t begin = table.segments[segment].begin;
+  const int32_t chunk = (table.slot_end(segment) - begin) / (2 * ranks);
   const int32_t local = i - begin / ranks;
   if (local < chunk) return begin + rank * chunk + local;
   return begin + (2 * ranks - 1 - rank) * chunk + (local - chunk);

@@ -109,10 +109,11 @@ TEST(FillTest, ThreadsWriteTheSameBytes) {
   BatchMaker maker(11);
   TestBatch batch;
   batch.spec.row_tokens = 600;
+  batch.options.cp_ranks = 2;  // all lengths are multiples of 4
   for (int row = 0; row < 3; ++row) {
     batch.rows.emplace_back();
     for (int left = 600; left > 100;) {
-      const int length = 2 * maker.Draw(1, 50);  // two context-parallel ranks
+      const int length = 4 * maker.Draw(1, 25);
       batch.rows.back().push_back(length);
       left -= length;
       for (int i = 0; i < length; ++i) {
