@@ -1,0 +1,7 @@
+// The extension of the Python package: the C++ library as it is, with numpy
+// arrays for spans and exceptions for statuses. What users call is written in
+// Python, over this.
+
+#include "src/module.h"
+
+NB_MODULE(_core, module) { packhouse::AddPacking(module); }

@@ -1,0 +1,15 @@
+// What each file adds to the module packhouse._core.
+
+#ifndef PACKHOUSE_CLIENT_PYTHON_SRC_MODULE_H_
+#define PACKHOUSE_CLIENT_PYTHON_SRC_MODULE_H_
+
+#include <nanobind/nanobind.h>
+
+namespace packhouse {
+
+// Specs, plans, packers, and what can be said of packs.
+void AddPacking(nanobind::module_& module);
+
+}  // namespace packhouse
+
+#endif  // PACKHOUSE_CLIENT_PYTHON_SRC_MODULE_H_
