@@ -33,6 +33,13 @@ namespace packhouse {
 absl::string_view FormatName(Format format);
 absl::optional<Format> FormatFromName(absl::string_view name);
 
+// What users call these values, in their order.
+inline constexpr const char* kMaskNames[] = {
+    "document", "causal", "causal_window", "symmetric_window"};
+inline constexpr const char* kLabelShiftNames[] = {"by_model", "shifted",
+                                                   "none"};
+inline constexpr const char* kRowFillNames[] = {"last", "minus_one"};
+
 struct DenseOptions {
   // Of bool masks: whether true is "attend" (PyTorch), or "masked"
   // (Transformer Engine).

@@ -19,13 +19,6 @@
 
 namespace packhouse {
 
-// What users call these values, in their order.
-inline constexpr const char* kMaskNames[] = {
-    "document", "causal", "causal_window", "symmetric_window"};
-inline constexpr const char* kLabelShiftNames[] = {"by_model", "shifted",
-                                                   "none"};
-inline constexpr const char* kRowFillNames[] = {"last", "minus_one"};
-
 struct MasksQuery {
   // "5,3;12": the lengths of each row; a row without any is a filler.
   std::string rows;

@@ -4,4 +4,7 @@
 
 #include "src/module.h"
 
-NB_MODULE(_core, module) { packhouse::AddPacking(module); }
+NB_MODULE(_core, module) {
+  packhouse::AddPacking(module);
+  packhouse::AddMasks(module);
+}

@@ -10,6 +10,9 @@ namespace packhouse {
 // Specs, plans, packers, and what can be said of packs.
 void AddPacking(nanobind::module_& module);
 
+// Where sequences lie in a batch, and formats of it.
+void AddMasks(nanobind::module_& module);
+
 }  // namespace packhouse
 
 #endif  // PACKHOUSE_CLIENT_PYTHON_SRC_MODULE_H_

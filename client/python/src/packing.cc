@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "packhouse/packer.h"
 #include "packhouse/packs.h"
 #include "packhouse/plan.h"
@@ -21,24 +20,13 @@
 #include "packhouse/spec.h"
 #include "src/arrays.h"
 #include "src/module.h"
+#include "src/names.h"
 #include "src/status.h"
 
 namespace nb = nanobind;
 
 namespace packhouse {
 namespace {
-
-// The value of an enum whose names, in its order, are `names`.
-template <typename Enum, size_t kCount>
-Enum ValueNamed(const char* field, const std::string& name,
-                const char* const (&names)[kCount]) {
-  for (size_t i = 0; i < kCount; ++i) {
-    if (name == names[i]) return static_cast<Enum>(i);
-  }
-  Throw(absl::InvalidArgumentError(
-      absl::StrCat(field, " is '", name,
-                   "', it must be one of: ", absl::StrJoin(names, ", "))));
-}
 
 // Fields with the names that the command line has.
 PackSpec MakeSpec(int64_t capacity_tokens, const std::string& algorithm,

@@ -12,6 +12,9 @@ void Throw(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
       throw nanobind::value_error(text.c_str());
+    case absl::StatusCode::kUnimplemented:
+      PyErr_SetString(PyExc_NotImplementedError, text.c_str());
+      throw nanobind::python_error();
     case absl::StatusCode::kResourceExhausted:
       PyErr_SetString(PyExc_MemoryError, text.c_str());
       throw nanobind::python_error();

@@ -10,9 +10,9 @@
 
 namespace packhouse {
 
-// Throws what Python sees as ValueError (INVALID_ARGUMENT), MemoryError
-// (RESOURCE_EXHAUSTED) or RuntimeError, with the text of the status. Requires
-// the GIL.
+// Throws what Python sees as ValueError (INVALID_ARGUMENT), NotImplementedError
+// (UNIMPLEMENTED), MemoryError (RESOURCE_EXHAUSTED) or else RuntimeError, with
+// the text of the status. Requires the GIL.
 [[noreturn]] void Throw(const absl::Status& status);
 
 inline void ThrowUnlessOk(const absl::Status& status) {
