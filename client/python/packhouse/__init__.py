@@ -1,14 +1,47 @@
 """Packs sequences of different lengths into rows of a fixed capacity.
 
-    packs = packhouse.plan(lengths, 4096)      # a whole list
-    packer = packhouse.Packer(4096)            # a stream
+    packs = packhouse.plan(lengths, 4096)                  # a whole list
+    packer = packhouse.Packer(4096)                        # a stream of lengths
+    dataset = packhouse.PackedDataset(items, 4096)         # a loader's items
 
 Nothing here imports torch or gRPC until it is asked for what needs it.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from packhouse.packer import Packer
 from packhouse.packs import Packs
 from packhouse.planning import plan
 from packhouse.spec import Spec, algorithms
 
-__all__ = ["Packer", "Packs", "Spec", "algorithms", "plan"]
+if TYPE_CHECKING:
+    from packhouse import collate, masks, remote
+    from packhouse.dataset import PackedDataset
+    from packhouse.items import Pack
+
+__all__ = [
+    "Pack",
+    "PackedDataset",
+    "Packer",
+    "Packs",
+    "Spec",
+    "algorithms",
+    "collate",
+    "masks",
+    "plan",
+    "remote",
+]
+
+_MODULES = ("collate", "masks", "remote")
+_NAMES = {"Pack": "items", "PackedDataset": "dataset"}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is heavy once it is asked for."""
+    if name in _MODULES:
+        return importlib.import_module(f"packhouse.{name}")
+    if name in _NAMES:
+        module = importlib.import_module(f"packhouse.{_NAMES[name]}")
+        return getattr(module, name)
+    raise AttributeError(f"module 'packhouse' has no attribute {name!r}")

@@ -61,6 +61,11 @@ class Spec:
         """The same for the extension."""
         return self._native  # type: ignore[attr-defined,no-any-return]
 
+    @property
+    def longest_piece(self) -> int:
+        """The longest sequence that fits a pack, in tokens."""
+        return self.capacity_tokens // self.alignment * self.alignment
+
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, as plain values that JSON can hold."""
         return {

