@@ -9,4 +9,5 @@ NB_MODULE(_core, module) {
   nanobind::set_leak_warnings(false);
   packhouse::AddPacking(module);
   packhouse::AddMasks(module);
+  packhouse::AddSession(module);
 }

@@ -21,6 +21,7 @@
 #include "src/arrays.h"
 #include "src/module.h"
 #include "src/names.h"
+#include "src/packs.h"
 #include "src/status.h"
 
 namespace nb = nanobind;
@@ -48,16 +49,6 @@ PackSpec MakeSpec(int64_t capacity_tokens, const std::string& algorithm,
   spec.budget_seconds = budget;
   ThrowUnlessOk(ValidateSpec(spec));
   return spec;
-}
-
-// (ordinals, offsets, source_offsets or None).
-nb::tuple ToPython(Packs packs) {
-  nb::object source_offsets = nb::none();
-  if (!packs.source_offsets.empty()) {
-    source_offsets = nb::cast(ArrayOf(std::move(packs.source_offsets)));
-  }
-  return nb::make_tuple(ArrayOf(std::move(packs.ordinals)),
-                        ArrayOf(std::move(packs.offsets)), source_offsets);
 }
 
 Packs FromPython(const ArrayIn<uint64_t>& ordinals,
