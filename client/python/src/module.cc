@@ -10,4 +10,5 @@ NB_MODULE(_core, module) {
   packhouse::AddPacking(module);
   packhouse::AddMasks(module);
   packhouse::AddSession(module);
+  packhouse::AddCli(module);
 }

@@ -10,6 +10,9 @@ namespace packhouse {
 // Specs, plans, packers, and what can be said of packs.
 void AddPacking(nanobind::module_& module);
 
+// The command line, as a function of its arguments.
+void AddCli(nanobind::module_& module);
+
 // The client's end of a stream, without a transport.
 void AddSession(nanobind::module_& module);
 
