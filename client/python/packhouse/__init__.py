@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from packhouse import collate, masks, remote
     from packhouse.dataset import PackedDataset
     from packhouse.items import Pack
+    from packhouse.sampler import PackedBatchSampler, PlannedDataset
 
 __all__ = [
     "Pack",
+    "PackedBatchSampler",
     "PackedDataset",
     "Packer",
     "Packs",
+    "PlannedDataset",
     "Spec",
     "algorithms",
     "collate",
@@ -34,7 +37,12 @@ __all__ = [
 ]
 
 _MODULES = ("collate", "masks", "remote")
-_NAMES = {"Pack": "items", "PackedDataset": "dataset"}
+_NAMES = {
+    "Pack": "items",
+    "PackedBatchSampler": "sampler",
+    "PackedDataset": "dataset",
+    "PlannedDataset": "sampler",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,6 @@ import collections
 import importlib.util
 import itertools
 import logging
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,6 +22,7 @@ from packhouse import _core
 from packhouse.items import ItemError, ItemReader, Pack, gather
 from packhouse.packer import Packer, check_state
 from packhouse.packs import Packs
+from packhouse.ranks import this_rank
 from packhouse.spec import Spec, make_spec
 
 if TYPE_CHECKING:
@@ -590,7 +590,7 @@ def _shard_of(shard: bool | str | None) -> tuple[int, int]:
         )
     if not shard:
         return 0, 1
-    rank, ranks = (0, 1) if shard == "workers" else _rank()
+    rank, ranks = (0, 1) if shard == "workers" else this_rank()
     index, count = rank * workers + worker, ranks * workers
     if count > 1:
         _log.info("reader %d of %d takes every %dth item", index, count, count)
@@ -604,15 +604,3 @@ def _worker() -> tuple[int, int]:
 
     info = get_worker_info()
     return (0, 1) if info is None else (info.id, info.num_workers)
-
-
-def _rank() -> tuple[int, int]:
-    """The rank of this process, and how many there are."""
-    if _Base is not object:
-        import torch.distributed as dist  # noqa: PLC0415
-
-        if dist.is_available() and dist.is_initialized():
-            return dist.get_rank(), dist.get_world_size()
-    rank = os.environ.get("RANK", "0")
-    ranks = os.environ.get("WORLD_SIZE", "1")
-    return int(rank), int(ranks)

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "packhouse/cost.h"
 #include "packhouse/packer.h"
 #include "packhouse/packs.h"
 #include "packhouse/plan.h"
@@ -141,6 +142,23 @@ uint64_t LowerBound(const ArrayIn<uint32_t>& lengths, const PackSpec& spec) {
   return ValueOrThrow(std::move(bound));
 }
 
+ArrayOut<double> CostsOfPacks(const ArrayIn<uint32_t>& lengths,
+                              const ArrayIn<uint64_t>& offsets,
+                              double per_token, double per_token_squared) {
+  Packs packs;
+  packs.offsets.assign(offsets.data(), offsets.data() + offsets.size());
+  packs.ordinals.resize(lengths.size());  // how many there are is asked alone
+  ThrowUnlessOk(CheckColumns(packs));
+  return ArrayOf(ValueOrThrow(
+      PackCosts(SpanOf(lengths), packs, {per_token, per_token_squared})));
+}
+
+ArrayOut<uint64_t> BalanceSteps(const ArrayIn<double>& costs, uint64_t ranks,
+                                uint64_t look_ahead, uint64_t seed) {
+  return ArrayOf(
+      ValueOrThrow(Balance(SpanOf(costs), ranks, look_ahead, seed)).packs);
+}
+
 // A Packer that hands out what each call decided. Threads of Python take turns.
 class PackerOfPython {
  public:
@@ -216,6 +234,11 @@ void AddPacking(nb::module_& module) {
              nb::arg("first_ordinal"), nb::arg("ordinals"),
              nb::arg("source_offsets").none());
   module.def("unit_counts", &UnitCounts, nb::arg("lengths"), nb::arg("spec"));
+  module.def("pack_costs", &CostsOfPacks, nb::arg("lengths"),
+             nb::arg("offsets"), nb::arg("per_token"),
+             nb::arg("per_token_squared"));
+  module.def("balance", &BalanceSteps, nb::arg("costs"), nb::arg("ranks"),
+             nb::arg("look_ahead"), nb::arg("seed"));
   module.def("lower_bound_packs", &LowerBound, nb::arg("lengths"),
              nb::arg("spec"));
 
