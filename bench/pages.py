@@ -19,7 +19,7 @@ HEAD = """# Benchmarks
 
 Made by the scripts in `bench`; do not edit.
 """
-SECTIONS = ["density", "run", "service", "masks"]  # in the order of the page
+SECTIONS = ["density", "run", "service", "masks", "python"]  # in the order of the page
 
 
 def say(text):
