@@ -312,3 +312,55 @@ def test_reprs_tell():
         "labels>"
     )
     assert pickle.loads(pickle.dumps(pack)).ordinals.tolist() == [0, 1]
+
+
+def test_epochs_after_a_resumed_one_are_whole(random):
+    items = items_of(random.integers(1, 101, 300).tolist())
+    dataset = packhouse.PackedDataset(items, 100, window=32)
+    whole = as_values(dataset)
+    reader = iter(dataset)
+    for _ in range(60):
+        next(reader)
+    other = packhouse.PackedDataset(items, 100, window=32)
+    other.load_state_dict(dataset.state_dict())
+    assert as_values(other) == whole[60:]
+    assert as_values(other) == whole
+    assert as_values(other) == whole
+
+
+def test_a_state_at_the_end_has_nothing_left():
+    items = items_of([3, 2, 4])
+    dataset = packhouse.PackedDataset(items, 4)
+    assert len(list(dataset)) == 3
+    other = packhouse.PackedDataset(items, 4)
+    other.load_state_dict(dataset.state_dict())
+    assert list(other) == []
+    assert len(list(other)) == 3
+
+
+def test_estimates_are_close_and_named_so(random):
+    items = items_of(random.integers(1, 101, 3000).tolist())
+    dataset = packhouse.PackedDataset(items, 100)
+    packs = len(list(dataset))
+    assert dataset.estimate_packs() == pytest.approx(packs, rel=0.001)
+    assert dataset.estimate_packs(200) == pytest.approx(packs, rel=0.15)
+    assert packhouse.PackedDataset([[1]] * 10, 4).estimate_packs() == 3
+    with pytest.raises(TypeError, match="generator, has no length"):
+        packhouse.PackedDataset((i for i in items), 4).estimate_packs()
+    with pytest.raises(ValueError, match="empty"):
+        packhouse.PackedDataset([], 4).estimate_packs()
+    with pytest.raises(ValueError, match="sample is 0"):
+        dataset.estimate_packs(0)
+
+
+def test_ranks_take_their_own_items(monkeypatch, random):
+    items = items_of(random.integers(1, 101, 200).tolist())
+    names = []
+    for rank in range(3):
+        monkeypatch.setenv("RANK", str(rank))
+        monkeypatch.setenv("WORLD_SIZE", "3")
+        dataset = packhouse.PackedDataset(items, 100, shard=True)
+        own = [name for pack in dataset for name in pack.extras["name"]]
+        assert len(own) >= 66
+        names += own
+    assert sorted(names) == sorted(item["name"] for item in items)

@@ -1,6 +1,7 @@
 import multiprocessing
 import os
 import pickle
+import signal
 import socket
 import subprocess
 import sys
@@ -129,6 +130,59 @@ def test_a_silent_server():
         )
         with pytest.raises(remote.DeadlineExceeded, match=r"within 0.2 s"):
             stream.add([5])
+
+
+def test_a_server_that_hangs(start_server):
+    server = start_server()
+    stream = remote.Stream(
+        server.target, 10, batch=1, answer_within=0.3, unavailable_for=0
+    )
+    stream.add([5])
+    server.process.send_signal(signal.SIGSTOP)
+    with pytest.raises(remote.DeadlineExceeded, match=r"within 0\.3 s"):
+        stream.add([5])
+    server.process.send_signal(signal.SIGCONT)
+    # What was given is not lost: the next call goes on.
+    assert stream.finish().as_lists() == [[0, 1]]
+
+
+def test_waiting_ends_with_an_interrupt():
+    """Ctrl-C ends a wait, and other threads run meanwhile."""
+    code = """
+import socket, threading, time
+from packhouse import remote
+listener = socket.create_server(("127.0.0.1", 0))
+held = []
+def accept():
+    held.append(listener.accept())
+    print("waiting", flush=True)
+threading.Thread(target=accept, daemon=True).start()
+stream = remote.Stream(
+    f"127.0.0.1:{listener.getsockname()[1]}", 10, batch=1, answer_within=50
+)
+try:
+    stream.add([5])
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n"
+        assert process.wait(30) == 0
+
+
+def test_local_servers_are_reached_without_a_proxy(start_server, monkeypatch):
+    for name in ("http_proxy", "https_proxy", "grpc_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for listen in (None, "127.0.0.1:0"):
+        target = start_server(listen).target
+        names = {target, target.replace("127.0.0.1", "localhost")}
+        for name in names:
+            stream = remote.Stream(name, 10, unavailable_for=0)
+            assert pack_all(stream, [5, 3, 8, 2]) == [[0, 1], [2, 3]]
 
 
 def test_what_a_server_refuses_is_final(start_server):

@@ -2,6 +2,8 @@
 
 import itertools
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import packhouse
@@ -136,6 +138,45 @@ def test_batches_survive_pickling_and_devices():
         list(batch.unpack(np.zeros((1, 3))))
     with pytest.raises(TypeError, match="not dict"):
         collate.PaddingFree()([{"input_ids": [1]}])
+
+
+def test_pinning_keeps_the_batch(monkeypatch):
+    """As a loader does it; here without the device that it is for."""
+    from torch.utils.data._utils.pin_memory import pin_memory
+
+    monkeypatch.setattr(torch.Tensor, "pin_memory", torch.Tensor.clone)
+    batch = collate.PaddingFree()(list(packhouse.PackedDataset([[1, 2]], 4)))
+    pinned = pin_memory(batch)
+    assert type(pinned) is collate.Batch
+    assert pinned.units == batch.units
+    assert pinned["input_ids"] is not batch["input_ids"]
+    assert pinned["input_ids"].tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ["torch", "grpc", "packhouse"],
+        ["packhouse", "grpc", "torch"],
+        ["grpc", "packhouse", "torch"],
+    ],
+)
+def test_it_gets_along_with_others_in_one_process(order):
+    pytest.importorskip("grpc")
+    code = (
+        f"import {', '.join(order)}\n"
+        "import packhouse.remote, packhouse._messages\n"
+        "grpc.insecure_channel('unix:/none').close()\n"
+        "print(len(packhouse.plan([5, 3, 8], 10)), torch.ones(2).sum())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert done.stdout.strip() == "2 tensor(2.)"
 
 
 def test_tensors_stay_tensors():

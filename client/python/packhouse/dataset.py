@@ -12,6 +12,7 @@ import collections
 import importlib.util
 import itertools
 import logging
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +23,7 @@ from packhouse import _core
 from packhouse.items import ItemError, ItemReader, Pack, gather
 from packhouse.packer import Packer, check_state
 from packhouse.packs import Packs
+from packhouse.planning import plan
 from packhouse.ranks import this_rank
 from packhouse.spec import Spec, make_spec
 
@@ -76,7 +78,7 @@ class PackedDataset(_Base):
 
     A `torch.utils.data.IterableDataset` where torch is installed, a plain
     iterable elsewhere. It has no length: how many packs come of a source is
-    known at its end.
+    known at its end; `estimate_packs` says about how many.
     """
 
     def __init__(
@@ -181,6 +183,39 @@ class PackedDataset(_Base):
         """
         check_state(state, _STATE_VERSION, self.spec)
         self._resume = state
+
+    def estimate_packs(self, sample: int = 4096) -> int:
+        """About how many packs an epoch has, over all workers and ranks.
+
+        Packs the first items of the source in this process and scales their
+        packs up to all of them: an estimate for schedules and progress, which
+        the epoch will not meet exactly.
+
+        Args:
+            sample: Items that are read, from 1 on.
+
+        Raises:
+            TypeError: The source has no length.
+            ValueError: The source is empty, or `sample` is below 1.
+        """
+        if sample < 1:
+            raise ValueError(f"sample is {sample}, it must be at least 1")
+        if not hasattr(self.source, "__len__"):
+            raise TypeError(
+                f"the source, a {type(self.source).__name__}, has no length: "
+                "nothing can be said of how many packs it has"
+            )
+        items: Any = self.source
+        count = len(items)
+        reader = ItemReader(self.length, self.columns)
+        lengths = [
+            reader.read(item, i)[0]
+            for i, item in enumerate(itertools.islice(iter(items), sample))
+        ]
+        if not lengths:
+            raise ValueError("the source is empty")
+        packs = plan(lengths, self.spec)
+        return math.ceil(len(packs) * count / len(lengths))
 
     def begin_source(self) -> Iterable[Any]:
         """The source of a new epoch.
