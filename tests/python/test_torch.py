@@ -290,6 +290,17 @@ def test_accelerate_does_not_slice_batches():
         assert batch["cu_seq_lens_q"][-1] == batch["input_ids"].shape[1]
 
 
+def test_batches_that_accelerate_would_cut_are_an_error():
+    accelerate = pytest.importorskip("accelerate")
+    dataset = packhouse.PackedDataset(make_items(60), 64)
+    for collator in (collate.PaddingFree(), collate.TransformerEngine()):
+        loader = accelerate.Accelerator(cpu=True).prepare(
+            DataLoader(dataset, batch_size=2, collate_fn=collator)
+        )
+        with pytest.raises(ValueError, match="dispatch_batches=False"):
+            next(iter(loader))
+
+
 def test_trl(tmp_path):
     trl = pytest.importorskip("trl")
     datasets = pytest.importorskip("datasets")

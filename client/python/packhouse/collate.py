@@ -62,6 +62,21 @@ class Batch(dict[str, Any]):
     def __init__(self, *args: Any, units: Iterable[Unit] = ()) -> None:
         super().__init__(*args)
         self.units = tuple(units)
+        self._refuse_cut_offsets()
+
+    def _refuse_cut_offsets(self) -> None:
+        """Whoever slices a batch by rows makes another one, with less offsets.
+
+        Models would take them, and sequences would see each other.
+        """
+        for name in ("cu_seq_lens_q", "cu_seqlens_q"):
+            if name in self and self[name].shape[0] < 2:
+                raise ValueError(
+                    f"{name} of this batch was cut to {self[name].shape[0]} "
+                    "entries, as accelerate does when it dispatches batches: "
+                    "set dispatch_batches=False (Trainer: accelerator_config="
+                    '{"dispatch_batches": False})'
+                )
 
     def to(self, device: Any, non_blocking: bool = False) -> Batch:
         """The same with tensors, and a BlockMask, on a device of torch."""
