@@ -1,6 +1,7 @@
 """A tiny model and sequences for the examples: nothing is downloaded."""
 
 import numpy as np
+import tokenizers
 import torch
 import transformers
 
@@ -18,7 +19,7 @@ def make_items(count, seed=3, most=40):
     return items
 
 
-def make_model():
+def make_model(attention="sdpa"):
     """A Llama of two layers, the same each time."""
     torch.manual_seed(0)
     return transformers.LlamaForCausalLM(
@@ -28,9 +29,21 @@ def make_model():
             intermediate_size=48,
             num_hidden_layers=2,
             num_attention_heads=4,
+            num_key_value_heads=2,
             max_position_embeddings=64,
-            attn_implementation="sdpa",
+            attn_implementation=attention,
         )
+    )
+
+
+def make_tokenizer():
+    """A tokenizer that knows its padding token: items are tokens already."""
+    words = {str(i): i for i in range(VOCABULARY)}
+    model = tokenizers.models.WordLevel(words, unk_token="0")
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizers.Tokenizer(model),
+        pad_token="0",
+        eos_token="1",
     )
 
 

@@ -7,22 +7,9 @@ import tempfile
 
 import datasets
 import packhouse
-import tokenizers
-import transformers
 import trl
 from packhouse import collate
-from tiny import VOCABULARY, make_items, make_model
-
-
-def make_tokenizer():
-    """Rows are tokens already: it is asked for its padding token alone."""
-    words = {str(i): i for i in range(VOCABULARY)}
-    model = tokenizers.models.WordLevel(words, unk_token="0")
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizers.Tokenizer(model),
-        pad_token="0",
-        eos_token="1",
-    )
+from tiny import make_items, make_model, make_tokenizer
 
 
 def main():

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -11,6 +12,9 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("PACKHOUSE_BIN", ROOT / "build/release/bin"))
 WAIT_S = 60
+
+# What examples and tests share.
+sys.path.append(str(ROOT / "examples/python"))
 
 
 @pytest.fixture
@@ -26,6 +30,18 @@ def check_packs(packs, lengths):
     for pack in packs.as_lists():
         assert pack == sorted(pack)
         assert sum(lengths[i] for i in pack) <= packs.spec.capacity_tokens
+
+
+def run_python(code):
+    """What a program of its own prints; it must end well."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return done.stdout.strip()
 
 
 class Server:

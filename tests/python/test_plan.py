@@ -3,13 +3,11 @@ import concurrent.futures
 import json
 import os
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import packhouse
 import pytest
-from conftest import check_packs
+from conftest import check_packs, run_python
 
 
 @pytest.mark.parametrize("algorithm", packhouse.algorithms())
@@ -224,11 +222,4 @@ def test_import_loads_nothing_heavy():
         "import sys, packhouse\n"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stdout.strip() == "[]"
+    assert run_python(code) == "[]"

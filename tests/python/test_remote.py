@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("grpc")
 
+from conftest import run_python
 from packhouse import remote
 
 
@@ -309,14 +310,7 @@ def test_nothing_of_grpc_starts_without_need():
         "d = packhouse.PackedDataset([[1]], 10, target='unix:/none')\n"
         "print('grpc' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stdout.strip() == "False"
+    assert run_python(code) == "False"
 
 
 # ----------------------------------------------------------------- datasets --

@@ -2,8 +2,6 @@
 
 import itertools
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import packhouse
@@ -11,51 +9,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+pytest.importorskip("transformers")
+
+from conftest import run_python  # noqa: E402
 from packhouse import collate  # noqa: E402
+from tiny import (  # noqa: E402
+    loss_alone,
+    make_items,
+    make_model,
+    make_tokenizer,
+)
 from torch.utils.data import DataLoader  # noqa: E402
-
-VOCABULARY = 97
-
-
-def make_items(count, seed=3, most=40):
-    random = np.random.default_rng(seed)
-    items = []
-    for length in random.integers(2, most + 1, count):
-        tokens = random.integers(1, VOCABULARY, length)
-        labels = np.where(random.random(length) < 0.2, -100, tokens)
-        items.append({"input_ids": tokens, "labels": labels})
-    return items
-
-
-def tiny_model(attention="sdpa", seed=0):
-    transformers = pytest.importorskip("transformers")
-    torch.manual_seed(seed)
-    config = transformers.LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=64,
-        attn_implementation=attention,
-    )
-    return transformers.LlamaForCausalLM(config).eval()
-
-
-def loss_of_each_alone(model, items):
-    """The mean loss of all tokens, each item by itself."""
-    total, count = 0.0, 0
-    for item in items:
-        ids = torch.tensor(item["input_ids"])[None]
-        logits = model(input_ids=ids, use_cache=False).logits[0, :-1]
-        labels = torch.tensor(item["labels"])[1:]
-        total += torch.nn.functional.cross_entropy(
-            logits, labels, reduction="sum", ignore_index=-100
-        ).item()
-        count += int((labels != -100).sum())
-    return total / count
-
 
 # ------------------------------------------------------------------ loaders --
 
@@ -169,14 +133,7 @@ def test_it_gets_along_with_others_in_one_process(order):
         "grpc.insecure_channel('unix:/none').close()\n"
         "print(len(packhouse.plan([5, 3, 8], 10)), torch.ones(2).sum())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    assert done.stdout.strip() == "2 tensor(2.)"
+    assert run_python(code) == "2 tensor(2.)"
 
 
 def test_tensors_stay_tensors():
@@ -201,13 +158,12 @@ def test_tensors_stay_tensors():
     ],
 )
 def test_a_packed_batch_has_the_loss_of_its_sequences(attention, collator):
-    model = tiny_model(attention)
-    items = make_items(12)
-    packs = list(packhouse.PackedDataset(items, 64))
+    packs = list(packhouse.PackedDataset(make_items(12), 64))
     assert len(packs) > 1
+    batch = collator(packs)
     with torch.no_grad():
-        packed = model(**collator(packs)).loss.item()
-        alone = loss_of_each_alone(tiny_model(), items)
+        packed = make_model(attention)(**batch).loss.item()
+        alone = loss_alone(make_model(), batch).item()
     assert packed == pytest.approx(alone, abs=2e-5)
 
 
@@ -230,7 +186,7 @@ def test_trainer(tmp_path):
         lr_scheduler_type="constant",
     )
     trainer = transformers.Trainer(
-        model=tiny_model(),
+        model=make_model(),
         args=arguments,
         train_dataset=dataset,
         data_collator=collate.PaddingFree(),
@@ -240,7 +196,7 @@ def test_trainer(tmp_path):
     assert len(losses) == 4
 
     # The same steps by hand, each sequence alone.
-    model = tiny_model().train()
+    model = make_model().train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     loader = DataLoader(
         dataset,
@@ -249,26 +205,7 @@ def test_trainer(tmp_path):
         collate_fn=collate.PaddingFree(),
     )
     for logged, batch in zip(losses, loader, strict=False):
-        parts = [
-            {"input_ids": tokens.numpy(), "labels": labels.numpy()}
-            for (_, tokens), (_, labels) in zip(
-                batch.unpack(batch["input_ids"]),
-                batch.unpack(batch["labels"]),
-                strict=True,
-            )
-        ]
-        losses_alone, count = [], 0
-        for part in parts:
-            ids = torch.tensor(part["input_ids"])[None]
-            logits = model(input_ids=ids, use_cache=False).logits[0, :-1]
-            labels = torch.tensor(part["labels"])[1:]
-            losses_alone.append(
-                torch.nn.functional.cross_entropy(
-                    logits, labels, reduction="sum", ignore_index=-100
-                )
-            )
-            count += int((labels != -100).sum())
-        loss = torch.stack(losses_alone).sum() / count
+        loss = loss_alone(model, batch)
         assert loss.item() == pytest.approx(logged, abs=2e-3)
         optimizer.zero_grad()
         loss.backward()
@@ -307,7 +244,7 @@ def test_trl(tmp_path):
     packs = list(packhouse.PackedDataset(make_items(40), 64))
     rows = datasets.Dataset.from_list([collate.trl_row(p) for p in packs])
     trainer = trl.SFTTrainer(
-        model=tiny_model(),
+        model=make_model(),
         args=trl.SFTConfig(
             output_dir=str(tmp_path),
             max_steps=2,
@@ -328,28 +265,13 @@ def test_trl(tmp_path):
     with torch.no_grad():
         packed = trainer.model(**batch).loss.item()
     ends = batch["cu_seq_lens_q"].tolist()
-    items = [
-        {
-            "input_ids": batch["input_ids"][0, begin:end].tolist(),
-            "labels": batch["labels"][0, begin:end].tolist(),
-        }
-        for begin, end in itertools.pairwise(ends)
+    units = [
+        collate.Unit(i, 0, end - begin, begin)
+        for i, (begin, end) in enumerate(itertools.pairwise(ends))
     ]
-    assert len(items) > 2
+    assert len(units) > 2
     with torch.no_grad():
-        alone = loss_of_each_alone(tiny_model(), items)
+        whole = collate.Batch(batch, units=units)
+        alone = loss_alone(make_model(), whole).item()
     assert packed == pytest.approx(alone, abs=2e-5)
     trainer.train()
-
-
-def make_tokenizer():
-    """A tokenizer that needs no download."""
-    tokenizers = pytest.importorskip("tokenizers")
-    transformers = pytest.importorskip("transformers")
-    words = {str(i): i for i in range(VOCABULARY)}
-    model = tokenizers.models.WordLevel(words, unk_token="0")
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizers.Tokenizer(model),
-        pad_token="0",
-        eos_token="1",
-    )
