@@ -30,6 +30,27 @@ def test_a_plan_is_what_a_packer_gives(random):
     assert ordinals == packhouse.plan(lengths, 200, **options).as_lists()
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"algorithm": "sliding"}, {"overlong": "split"}]
+)
+def test_progress_changes_nothing(options, random, monkeypatch, capsys):
+    monkeypatch.setattr("packhouse.planning._SLICE", 100)
+    most = 300 if "overlong" in options else 101
+    lengths = random.integers(1, most, 950)
+    seen = []
+    packs = packhouse.plan(
+        lengths, 100, progress=lambda *said: seen.append(said), **options
+    )
+    assert packs == packhouse.plan(lengths, 100, **options)
+    assert seen == [(min(i, 950), 950) for i in range(100, 1001, 100)]
+    assert packhouse.plan(lengths, 100, progress=True, **options) == packs
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "100%" in said.err
+    assert said.err.endswith(" M sequences/s\n")
+    assert len(packhouse.plan([], 100, progress=True)) == 0
+
+
 def test_best_is_optimal_and_says_so():
     packs = packhouse.plan([200, 512, 312], 512, algorithm="best")
     assert sorted(packs.as_lists()) == [[0, 2], [1]]
