@@ -76,6 +76,22 @@ def test_threads_take_turns(random):
     assert sorted(ordinals.tolist()) == list(range(8000))
 
 
+def test_a_state_is_of_between_two_calls(random):
+    """A checkpoint may be taken while another thread adds."""
+    packer = packhouse.Packer(100, window=1 << 20)
+    part = random.integers(1, 101, 50_000).astype(np.uint32)
+    taken = []
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        adding = pool.submit(lambda: [packer.add(part) for _ in range(20)])
+        while not adding.done():
+            state = packer.state_dict()
+            taken.append(packhouse.Packer.from_state(state).sequences)
+            assert packer.pending <= 20 * len(part)
+        adding.result()
+    assert taken == sorted(taken)
+    assert all(sequences % len(part) == 0 for sequences in taken)
+
+
 def test_repr_tells():
     packer = packhouse.Packer(10, window=4)
     packer.add([1])

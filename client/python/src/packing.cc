@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -179,12 +180,29 @@ class PackerOfPython {
     return Take([&](Packs* packs) { return packer_.Finish(packs); });
   }
   nb::bytes Save() const {
-    const std::string state = packer_.Save();
+    const std::string state =
+        InTurn([](const Packer& packer) { return packer.Save(); });
     return nb::bytes(state.data(), state.size());
   }
-  const Packer& packer() const { return packer_; }
+  uint64_t sequences() const {
+    return InTurn([](const Packer& packer) { return packer.sequences(); });
+  }
+  uint64_t pending_units() const {
+    return InTurn([](const Packer& packer) { return packer.pending_units(); });
+  }
+  uint64_t oldest_pending_ordinal() const {
+    return InTurn(
+        [](const Packer& packer) { return packer.oldest_pending_ordinal(); });
+  }
 
  private:
+  // What `look` sees between two calls: one that runs has no GIL to stop it.
+  template <typename Look>
+  std::invoke_result_t<Look, const Packer&> InTurn(const Look& look) const {
+    nb::gil_scoped_release release;
+    const std::lock_guard<std::mutex> lock(*turn_);
+    return look(packer_);
+  }
   template <typename Call>
   nb::tuple Take(const Call& call) {
     Packs packs;
@@ -250,16 +268,10 @@ void AddPacking(nb::module_& module) {
       .def("flush", &PackerOfPython::Flush)
       .def("finish", &PackerOfPython::Finish)
       .def("save", &PackerOfPython::Save)
-      .def_prop_ro(
-          "sequences",
-          [](const PackerOfPython& self) { return self.packer().sequences(); })
-      .def_prop_ro("pending_units",
-                   [](const PackerOfPython& self) {
-                     return self.packer().pending_units();
-                   })
-      .def_prop_ro("oldest_pending_ordinal", [](const PackerOfPython& self) {
-        return self.packer().oldest_pending_ordinal();
-      });
+      .def_prop_ro("sequences", &PackerOfPython::sequences)
+      .def_prop_ro("pending_units", &PackerOfPython::pending_units)
+      .def_prop_ro("oldest_pending_ordinal",
+                   &PackerOfPython::oldest_pending_ordinal);
 }
 
 }  // namespace packhouse
