@@ -63,6 +63,19 @@ def test_states_that_do_not_fit():
         packer.load_state_dict({**state, "packer": bytes(damaged)})
     with pytest.raises(ValueError, match="no saved state: bytes"):
         packer.load_state_dict(b"")
+    for wrong in (None, {}, []):
+        with pytest.raises(ValueError, match="no saved state"):
+            packhouse.Packer.from_state(wrong)
+    without = {name: state[name] for name in ("version", "spec")}
+    for saved in ({}, {"packer": "x"}, {"packer": bytearray(b"x")}):
+        with pytest.raises(ValueError, match="its packer is of type"):
+            packer.load_state_dict({**without, **saved})
+    for spec in (5, {**state["spec"], "new": 1}, {"window": 4}):
+        with pytest.raises(ValueError, match="spec is damaged"):
+            packer.load_state_dict({**state, "spec": spec})
+        # Another version may well have other options: that is said first.
+        with pytest.raises(ValueError, match="version 9"):
+            packer.load_state_dict({**state, "spec": spec, "version": 9})
     assert packer.pending == 2
 
 

@@ -36,6 +36,8 @@ __all__ = [
     "remote",
 ]
 
+__version__: str
+
 _MODULES = ("collate", "masks", "remote")
 _NAMES = {
     "Pack": "items",
@@ -47,9 +49,18 @@ _NAMES = {
 
 def __getattr__(name: str) -> Any:
     """Imports what is heavy once it is asked for."""
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version(
+            "packhouse"
+        )
     if name in _MODULES:
         return importlib.import_module(f"packhouse.{name}")
     if name in _NAMES:
         module = importlib.import_module(f"packhouse.{_NAMES[name]}")
         return getattr(module, name)
     raise AttributeError(f"module 'packhouse' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All names, also of what was not asked for yet."""
+    return sorted({*globals(), *__all__, "__version__"})

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from packhouse.packs import Packs
 
 _MOST_PACKS = 24
+_MOST_UNITS = 120  # of a pack: they are 4 pixels wide then
 _WIDTH, _ROW, _GAP = 480, 9, 2
 _COLORS = ("#3b6fb6", "#7fa8d9", "#2f8f7f", "#86c5b8")
 
@@ -30,7 +31,8 @@ def picture_of(packs: Packs) -> str:
         )
         x = 0.0
         begin, end = int(packs.offsets[pack]), int(packs.offsets[pack + 1])
-        for i in range(begin, end):
+        shown_end = min(end, begin + _MOST_UNITS)
+        for i in range(begin, shown_end):
             tokens = int(packs.lengths[i])
             rows.append(
                 f'<rect x="{x:.1f}" y="{y}" width="{tokens * scale:.1f}" '
@@ -39,6 +41,14 @@ def picture_of(packs: Packs) -> str:
                 "</rect>"
             )
             x += tokens * scale
+        if shown_end < end:
+            tokens = int(packs.lengths[shown_end:end].sum(dtype="int64"))
+            rows.append(
+                f'<rect x="{x:.1f}" y="{y}" width="{tokens * scale:.1f}" '
+                f'height="{_ROW}" fill="{_COLORS[0]}"><title>'
+                f"{end - shown_end} more sequences: {tokens} tokens</title>"
+                "</rect>"
+            )
     more = f", the first {shown}" if shown < len(packs) else ""
     return (
         f"<div>{words}{more}</div>"

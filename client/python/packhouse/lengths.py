@@ -24,6 +24,11 @@ def as_lengths(lengths: npt.ArrayLike, name: str = "lengths") -> Lengths:
             below 0 or above 2**32 - 1; the first such is named.
     """
     array: npt.NDArray[Any] = np.asarray(lengths)
+    if array.ndim == 0 and array.dtype.kind not in "iu":
+        raise TypeError(
+            f"{name} are of type {type(lengths).__name__}, they must be "
+            "integers"
+        )
     if array.ndim != 1:
         raise ValueError(
             f"{name} have {array.ndim} dimensions, they must have one"
@@ -32,7 +37,7 @@ def as_lengths(lengths: npt.ArrayLike, name: str = "lengths") -> Lengths:
         return np.ascontiguousarray(array)
     if array.size == 0:
         return np.empty(0, np.uint32)
-    if not np.issubdtype(array.dtype, np.integer):
+    if array.dtype.kind not in "iu":
         raise TypeError(
             f"{name} are of type {array.dtype}, they must be integers"
         )

@@ -101,12 +101,22 @@ class Packer:
                 of another version, or damaged. Nothing has changed then.
         """
         check_state(state, _STATE_VERSION, self.spec)
-        self._packer = _core.Packer(self.spec.native, state["packer"])
+        saved = state.get("packer")
+        if not isinstance(saved, bytes):
+            raise ValueError(
+                "the state is damaged: its packer is of type "
+                f"{type(saved).__name__}, it must be bytes"
+            )
+        self._packer = _core.Packer(self.spec.native, saved)
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Packer:
-        """A packer of the state's own spec that goes on from there."""
-        packer = cls(Spec(**state["spec"]))
+        """A packer of the state's own spec that goes on from there.
+
+        Raises:
+            ValueError: The state is of another version, or damaged.
+        """
+        packer = cls(_spec_of(_checked(state, _STATE_VERSION)))
         packer.load_state_dict(state)
         return packer
 
@@ -123,6 +133,17 @@ def check_state(state: dict[str, Any], version: int, spec: Spec) -> None:
     Raises:
         ValueError: With what differs.
     """
+    difference = spec.difference(_spec_of(_checked(state, version)))
+    if difference:
+        raise ValueError(f"the state is of another spec: {difference}")
+
+
+def _checked(state: Any, version: int) -> dict[str, Any]:
+    """The state, if it is one of this version.
+
+    Raises:
+        ValueError: It is not.
+    """
     if not isinstance(state, dict) or "spec" not in state:
         raise ValueError(f"this is no saved state: {type(state).__name__}")
     if state.get("version") != version:
@@ -130,6 +151,16 @@ def check_state(state: dict[str, Any], version: int, spec: Spec) -> None:
             f"the state is of version {state.get('version')}, this package "
             f"reads version {version}"
         )
-    difference = spec.difference(Spec(**state["spec"]))
-    if difference:
-        raise ValueError(f"the state is of another spec: {difference}")
+    return state
+
+
+def _spec_of(state: dict[str, Any]) -> Spec:
+    """The spec that a state names.
+
+    Raises:
+        ValueError: It names none.
+    """
+    try:
+        return Spec(**state["spec"])
+    except TypeError as error:
+        raise ValueError(f"the state's spec is damaged: {error}") from None

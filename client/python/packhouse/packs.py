@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Iterator
 from functools import cached_property
@@ -195,12 +196,14 @@ class Packs:
         ordinals: list[int] = []
         offsets = [0]
         source_offsets: list[int] = []
-        with open(path, encoding="utf-8") as file:
+        with open(path, "rb") as file:
             for number, text in enumerate(file, 1):
                 try:
                     line = json.loads(text)
-                    own = [int(ordinal) for ordinal in line["ordinals"]]
-                    begins = line.get("source_offsets", [0] * len(own))
+                    own = _integers(line["ordinals"], 2**64)
+                    begins = _integers(
+                        line.get("source_offsets", [0] * len(own)), 2**32
+                    )
                     if len(begins) != len(own):
                         raise ValueError("columns of several lengths")
                 except (ValueError, TypeError, KeyError) as error:
@@ -231,6 +234,7 @@ class Packs:
         """The ordinals of pack i; of a slice without steps, those packs."""
         if isinstance(i, slice):
             return self._slice(i)
+        i = operator.index(i)
         if not -len(self) <= i < len(self):
             raise IndexError(f"pack {i} of {len(self)}")
         i %= len(self)
@@ -283,3 +287,21 @@ class Packs:
         from packhouse._picture import picture_of  # noqa: PLC0415
 
         return picture_of(self)
+
+
+def _integers(values: Any, end: int) -> list[int]:
+    """A column of a saved pack.
+
+    Raises:
+        TypeError: It is no list.
+        ValueError: It holds anything but integers from 0 to end - 1; the
+            first such is named.
+    """
+    if not isinstance(values, list):
+        raise TypeError(f"{values!r:.40} is not a list")
+    for value in values:
+        if type(value) is not int or not 0 <= value < end:
+            raise ValueError(
+                f"{value!r:.40} is not an integer from 0 to {end - 1}"
+            )
+    return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from typing import Any
 
 from packhouse import _core
@@ -53,6 +54,11 @@ class Spec:
     budget: float = 0.0
 
     def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = _plain(
+                field.name, str(field.type), getattr(self, field.name)
+            )
+            object.__setattr__(self, field.name, value)
         native = _core.PackSpec(**self.as_dict())
         object.__setattr__(self, "_native", native)
 
@@ -92,6 +98,38 @@ class Spec:
 
     def __reduce__(self) -> tuple[type[Spec], tuple[Any, ...]]:
         return Spec, tuple(self.as_dict().values())
+
+
+def _plain(name: str, kind: str, value: Any) -> Any:
+    """The value as Python's own type of the field, for states and reprs.
+
+    Raises:
+        TypeError: It is of another type.
+        ValueError: It is an integer that no option can have.
+    """
+    if kind == "str":
+        wanted, fits = "a string", isinstance(value, str)
+    elif kind == "float":
+        wanted, fits = "a number", isinstance(value, numbers.Real)
+    elif kind == "int | None" and value is None:
+        return None
+    else:
+        wanted, fits = "an integer", isinstance(value, numbers.Integral)
+    if not fits or isinstance(value, bool):
+        raise TypeError(
+            f"{name} is {value!r} of type {type(value).__name__}, it must be "
+            f"{wanted}"
+        )
+    if kind == "str":
+        return str(value)
+    if kind == "float":
+        return float(value)
+    least, most = (0, 2**64 - 1) if name == "seed" else (-(2**63), 2**63 - 1)
+    if not least <= value <= most:
+        raise ValueError(
+            f"{name} is {value}, it must be from {least} to {most}"
+        )
+    return int(value)
 
 
 def make_spec(capacity_tokens: int | Spec, options: dict[str, Any]) -> Spec:

@@ -101,6 +101,11 @@ ArrayOut<uint32_t> UnitLengths(
     uint64_t first_ordinal, const ArrayIn<uint64_t>& ordinals,
     const std::optional<ArrayIn<uint32_t>>& source_offsets) {
   ThrowUnlessOk(CheckLengths(spec, SpanOf(lengths), first_ordinal));
+  if (source_offsets.has_value() && source_offsets->size() != ordinals.size()) {
+    Throw(absl::InvalidArgumentError(
+        absl::StrCat("there are ", source_offsets->size(),
+                     " source offsets for ", ordinals.size(), " ordinals")));
+  }
   std::vector<uint32_t> tokens(ordinals.size());
   for (size_t i = 0; i < tokens.size(); ++i) {
     const uint64_t ordinal = ordinals.data()[i];
