@@ -169,10 +169,14 @@ except KeyboardInterrupt:
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout.readline() == "waiting\n"
-        process.send_signal(signal.SIGINT)
-        assert process.stdout.readline() == "interrupted\n"
-        assert process.wait(30) == 0
+        try:
+            assert process.stdout.readline() == "waiting\n"
+            process.send_signal(signal.SIGINT)
+            # And the process ends, although its stream is not closed.
+            assert process.communicate(timeout=30)[0] == "interrupted\n"
+            assert process.returncode == 0
+        finally:
+            process.kill()
 
 
 def test_local_servers_are_reached_without_a_proxy(start_server, monkeypatch):

@@ -13,6 +13,7 @@ import dataclasses
 import os
 import queue
 import random
+import sys
 import threading
 import time
 import uuid
@@ -214,8 +215,13 @@ class Stream:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_call", None) is not None:
-            self.close()
+        # Not close: a channel waits for threads, which are gone where the
+        # interpreter ends. What is cancelled ends by itself.
+        call: _Call | None = getattr(self, "_call", None)
+        if call is None or sys.is_finalizing():
+            return
+        if self._pid == os.getpid():
+            call.cancel()
 
     def __repr__(self) -> str:
         return (
@@ -363,9 +369,12 @@ class _Call:
     def send(self, message: Any) -> None:
         self._requests.put(message)
 
-    def close(self) -> None:
+    def cancel(self) -> None:
         self._requests.put(None)
         self._call.cancel()
+
+    def close(self) -> None:
+        self.cancel()
         self._channel.close()
 
     def _read(self) -> None:
