@@ -281,16 +281,38 @@ def in_child(work, *arguments):
     return result
 
 
-def test_a_child_makes_streams_of_its_own(start_server):
-    server = start_server()
+def test_children_fork_before_grpc_is_used_or_are_refused(start_server):
+    """In a process of its own: this one has used gRPC long ago."""
+    code = f"""
+import multiprocessing
+from packhouse import remote
 
-    def work():
-        return pack_all(remote.Stream(server.target, 10), [5, 3, 8, 2])
+def work(pipe=None):
+    stream = remote.Stream({start_server().target!r}, 10)
+    try:
+        packs = stream.add([5, 3, 8, 2]).as_lists()
+        packs += stream.finish().as_lists()
+    except RuntimeError as error:
+        packs = str(error)
+    if pipe is not None:
+        pipe.send(packs)
+    return packs
 
-    expected = [[0, 1], [2, 3]]
-    assert in_child(work) == expected
-    assert work() == expected  # now the parent has used gRPC too
-    assert in_child(work) == expected
+def in_child():
+    here, there = multiprocessing.get_context("fork").Pipe()
+    child = multiprocessing.get_context("fork").Process(
+        target=work, args=(there,), daemon=True)
+    child.start()
+    assert here.poll(30), "the child hangs"
+    return here.recv()
+
+assert in_child() == [[0, 1], [2, 3]]
+assert work() == [[0, 1], [2, 3]]
+said = in_child()
+assert "may hang" in said and "spawn" in said, said
+print("done")
+"""
+    assert run_python(code) == "done"
 
 
 def test_a_used_stream_is_not_for_a_child(start_server):
@@ -356,8 +378,12 @@ def test_workers_of_a_loader_at_a_server(start_server):
         items, 100, target=server.target, shard=True
     )
     list(packhouse.PackedDataset(items, 100, target=server.target))
+    # Not forked: this process has used gRPC.
     loader = torch.utils.data.DataLoader(
-        dataset, batch_size=None, num_workers=2
+        dataset,
+        batch_size=None,
+        num_workers=2,
+        multiprocessing_context="spawn",
     )
     tokens = sorted(token for pack in values(loader) for token in pack)
     assert tokens == sorted(

@@ -280,6 +280,7 @@ class Stream:
             pause = min(2 * pause, _LAST_WAIT)
 
     def _connect(self) -> None:
+        _refuse_forked_grpc()
         self._pid = os.getpid()
         now = int(time.time() * 1e6)
         self._incarnation = max(self._incarnation + 1, now)
@@ -337,6 +338,26 @@ class Stream:
         return kind(
             f"{last} (no server answered for {self._unavailable_for:g} s; "
             f"tried: {', '.join(self.targets)})"
+        )
+
+
+_grpc_pid: int | None = None  # of the process that used gRPC first
+
+
+def _refuse_forked_grpc() -> None:
+    """A child of a process that has used gRPC may hang: now and then it does.
+
+    Raises:
+        RuntimeError: This is one.
+    """
+    global _grpc_pid  # noqa: PLW0603 - what a child inherits
+    if _grpc_pid is None:
+        _grpc_pid = os.getpid()
+    if _grpc_pid != os.getpid():
+        raise RuntimeError(
+            f"gRPC was used in process {_grpc_pid} before it forked this one "
+            f"({os.getpid()}), where it may hang: use streams in the workers "
+            "only, or start these with multiprocessing_context='spawn'"
         )
 
 
